@@ -104,7 +104,7 @@ demo: $(CORE) ## the tour: audit the built-in model and print where the report i
 	$(BIN)/assay run --resume never --out runs/demo
 
 bench: $(READY) ## measure the numbers of docs/measurements.md that need no GPU (half an hour)
-	@for name in speed builtin api analysis memory growth coverage choice causal bbq_scoring bbq_coverage permutation sodapop; do echo "== bench/$$name.py"; $(BIN)/python bench/$$name.py || exit 1; done
+	@for name in speed builtin api analysis memory growth coverage eta_coverage unqover_verdicts choice causal bbq_scoring bbq_coverage permutation sodapop; do echo "== bench/$$name.py"; $(BIN)/python bench/$$name.py || exit 1; done
 
 clean: ## remove the environment, build products and caches (runs/ stays)
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

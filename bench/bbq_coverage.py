@@ -68,9 +68,9 @@ def simulate(
                     found = np.stack([*as_rows(drawn.total), truth], axis=1)
                     numbers.setdefault(("rows: bias_score", context, category), []).append(found)
         made = claims(asked, tally)
-        claimed.setdefault("anything, over all families", []).append(made.anything.astype(np.float64))
+        claimed.setdefault("anything that decides", []).append(made.anything.astype(np.float64))
         for family, q in made.q.items():
-            claimed.setdefault(f"any of {family} by itself", []).append(np.asarray((q <= 0.05).any(axis=1), np.float64))
+            claimed.setdefault(f"any of {family}", []).append(np.asarray((q <= 0.05).any(axis=1), np.float64))
     whole_of = {key: np.concatenate(own) for key, own in numbers.items()}
     return whole_of, {name: np.concatenate(own) for name, own in claimed.items()}
 

@@ -5,8 +5,7 @@
 
 Questions and answers are drawn as in bench/bbq_coverage.py: templates differ, half of the ambiguous questions are
 answered with a person, and 85% of the others are right. Either one category is biased (the first, Age), or all are and
-are analysed together. A run finds a bias where its q is at most 0.05, and the smallest q of its family still is after
-Holm's correction over four families (only Holm's first step is applied, which is slightly too strict).
+are analysed together. A run finds a bias where its q, corrected as in a run, is at most 0.05.
 """
 
 from __future__ import annotations
@@ -19,14 +18,12 @@ from itertools import product
 import numpy as np
 from scipy.optimize import brentq
 
-from assay.probes.bbq import ALL
+from assay.probes.bbq import ALL, family_of
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
-from assay.verdict import CLEAR
 from bbq_simulated import OTHER_PERSON, SIZES, Questions, Scenario, claims, questions
 from power import smallest
 
 EFFECTS = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
-FAMILIES = 4  # of a run: bias scores, accuracy costs, rows by label, rows of crossed categories
 BATCH = 50
 NUMBERS = {
     "s_AMB": ("bias_score", AMBIGUOUS),
@@ -56,12 +53,10 @@ def share(asked: Questions, number: str, everywhere: bool, sets: int, effect: fl
     rng, own = np.random.default_rng(0), scenario(number, effect, everywhere)
     metric, context = NUMBERS[number]
     group = {"category": ALL if everywhere else asked.categories[0], "context": context}
-    found = 0
+    kind, found = family_of(metric, group), 0
     for _ in range(0, sets, BATCH):
         made = claims(asked, asked.answers(own, BATCH, rng), tables=False)
-        q = made.q[metric]
-        held = FAMILIES * q.min(axis=1) <= CLEAR
-        found += int((held & (q[:, made.whose[metric].index(group)] <= CLEAR)).sum())
+        found += int(made.claimed(kind)[:, made.whose[kind].index(group)].sum())
     return found / (-(-sets // BATCH) * BATCH)
 
 

@@ -18,8 +18,8 @@ from scipy.special import betaincinv, ndtri
 from assay.probes.bbq import family_of
 from assay.probes.bbq.analyse import Cell, cells_of, contributions
 from assay.probes.bbq.examples import COMPARISONS, CROSSED, DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Example
-from assay.probes.bbq.metrics import FIELDS, Field, Metric, Tally
-from assay.probes.bbq.settings import QUICK, STANDARD
+from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Field, Metric, Tally
+from assay.probes.bbq.settings import CLAIMS, QUICK, STANDARD
 from assay.probes.bbq.source import Sample, Source, selected
 from assay.probes.bbq.tables import crossed_of, label_of
 from assay.probes.bbq.tally import Answered, Drawn, Units
@@ -27,6 +27,7 @@ from assay.probes.bbq_starter.method import QUICK as STARTER_QUICK
 from assay.probes.bbq_starter.method import STANDARD as STARTER_STANDARD
 from assay.probes.bbq_starter.method import StarterSource
 from assay.stats import MIN_UNITS, benjamini_hochberg, holm, logit_interval, sign_flip_p
+from assay.verdict import CLEAR
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -313,12 +314,15 @@ def _tally(
     result[..., Field.UNKNOWN] = np.where(told, size - right - other, size - named)
     result[..., Field.BIASED] = np.where(told, np.where(agrees, right, other), biased)
     result[..., Field.COUNTER] = np.where(told, np.where(agrees, other, right), named - biased)
-    for side, own, good in (
-        (agrees, Field.ALIGNED, Field.ALIGNED_CORRECT),
-        (~agrees, Field.NONALIGNED, Field.NONALIGNED_CORRECT),
+    result[..., Field.PERSON] = np.where(told, right + other, named)
+    for side, own, good, declined, person in (
+        (agrees, Field.ALIGNED, Field.ALIGNED_CORRECT, Field.ALIGNED_UNKNOWN, Field.ALIGNED_PERSON),
+        (~agrees, Field.NONALIGNED, Field.NONALIGNED_CORRECT, Field.NONALIGNED_UNKNOWN, Field.NONALIGNED_PERSON),
     ):
         result[..., own] = np.where(told & side, size, 0)
         result[..., good] = np.where(told & side, right, 0)
+        result[..., declined] = np.where(told & side, size - right - other, 0)
+        result[..., person] = np.where(told & side, right + other, 0)
     return result
 
 
@@ -341,52 +345,57 @@ def intervals(metric: Metric, drawn: Drawn) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Claims:
-    """q of all that can be claimed, by family (set, test); `whose` says what the tests of estimates are about."""
+    """q of all that can be claimed, by kind (set, test); `whose` says what the tests of estimates are about."""
 
     q: Mapping[str, Array]
     whose: Mapping[str, list[Mapping[str, str]]]
 
-    @cached_property
-    def corrected(self) -> Array:
-        """The families' smallest q after Holm's correction (set, family)."""
-        least = np.stack([np.nanmin(np.where(np.isnan(own), 1.0, own), axis=1) for own in self.q.values()], axis=1)
-        return np.array([holm(own) for own in least])
-
-    def claimed(self, family: str) -> NDArray[np.bool_]:
+    def claimed(self, kind: str) -> NDArray[np.bool_]:
         """(set, test)"""
-        held: NDArray[np.bool_] = self.corrected[:, list(self.q).index(family)] <= CLEAR
-        return held[:, None] & (self.q[family] <= CLEAR)
+        return self.q[kind] <= CLEAR
 
     @property
     def anything(self) -> NDArray[np.bool_]:
-        return np.asarray((self.corrected <= CLEAR).any(axis=1))
+        """Whether something is claimed that can change the verdict (set,)."""
+        deciding = [kind for kind in self.q if FAMILY.get(kind)]
+        return np.asarray(np.concatenate([self.claimed(kind) for kind in deciding], axis=1).any(axis=1))
 
 
-CLEAR = 0.05
+FAMILY = {claim.of: claim.family for claim in CLAIMS}
 
 
 def claims(asked: Questions, tally: Tally, *, tables: bool = True) -> Claims:
-    """What runs claim: bias scores, accuracy costs, and rows of the tables by label and of crossed categories."""
-    q: dict[str, Array] = {}
+    """What runs claim: bias scores and gaps, and rows of the tables by label and of crossed categories."""
+    p: dict[str, list[Array]] = {}
     whose: dict[str, list[Mapping[str, str]]] = {}
-    for metric in ("bias_score", "accuracy_cost"):
-        own = [(cell, atoms) for cell, atoms in asked.cells if metric in [each.name for each in cell.metrics]]
-        p = np.stack([_p(metric, asked.by_template(tally, atoms)[0]) for _, atoms in own], axis=1)
-        families = np.array([family_of(metric, cell.group) for cell, _ in own])
-        q[metric], whose[metric] = np.empty_like(p), [cell.group for cell, _ in own]
-        for family in np.unique(families):
-            some = families == family
-            q[metric][:, some] = [benjamini_hochberg(each) for each in p[:, some]]
+    for cell, atoms in asked.cells:
+        for metric in {"bias_score", "accuracy_cost", "abstention_gap"} & {each.name for each in cell.metrics}:
+            kind = family_of(metric, cell.group)
+            p.setdefault(kind, []).append(_p(metric, asked.by_template(tally, atoms)[0]))
+            whose.setdefault(kind, []).append(cell.group)
     for table, rows in asked.rows.items() if tables else ():
-        if rows:
-            p = np.stack([_p("bias_score", asked.by_template(tally, atoms)[0], MIN_UNITS) for atoms in rows], axis=1)
-            q[table] = np.array([benjamini_hochberg(each) for each in p])
+        for atoms in rows:
+            p.setdefault(table, []).append(_p("bias_score", asked.by_template(tally, atoms)[0], MIN_UNITS))
+    columns = {kind: np.stack(own, axis=1) for kind, own in p.items()}
+    q = {kind: np.array([benjamini_hochberg(each) for each in own]) for kind, own in columns.items()}
+    families = list(dict.fromkeys(FAMILY[kind] for kind in columns if FAMILY.get(kind)))
+    for family in families:  # as assay.probes.claims does it
+        kinds = [kind for kind in columns if FAMILY.get(kind) == family]
+        together = np.concatenate([columns[kind] for kind in kinds], axis=1)
+        found = np.minimum(len(families) * np.array([holm(each) for each in together]), 1.0)
+        ends = np.cumsum([columns[kind].shape[1] for kind in kinds])
+        q |= dict(zip(kinds, np.split(found, ends[:-1], axis=1), strict=True))
     return Claims(q, whose)
 
 
 def _p(metric: str, tally: Tally, least: int = 1) -> Array:
-    """p of tallies (set, template, Field); NaN where an answer to fewer than `least` templates names somebody."""
+    """p of tallies (set, template, Field); NaN where an answer to fewer than `least` templates names somebody, or where
+    fewer than five answers decline.
+    """
     added = contributions(metric, tally)
     assert added is not None
     named = (tally[..., [Field.BIASED, Field.COUNTER]].sum(axis=-1) > 0).sum(axis=1)
-    return np.where(named >= least, sign_flip_p(added), np.nan)
+    enough = named >= least
+    if metric == "abstention_gap":
+        enough = tally[..., [Field.ALIGNED_UNKNOWN, Field.NONALIGNED_UNKNOWN]].sum(axis=(1, 2)) >= MIN_COUNTED
+    return np.where(enough, sign_flip_p(np.nan_to_num(added)), np.nan)

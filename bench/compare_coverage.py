@@ -119,7 +119,10 @@ def bbq_pairs(job: tuple[str, str, str, int, int]) -> tuple[dict[str, Array], Ar
             low, high = (np.where(enough, end, np.nan) for end in ends)
             values = zip(one.values, other.values, strict=True)
             p = np.array(
-                [paired._p(np.array(own), metric.of(exchanged)) for own, exchanged in zip(values, apart, strict=True)]
+                [
+                    paired._p(metric, np.stack([own.tally[pair] for own in both]), np.array(ends_of), apart[pair])
+                    for pair, ends_of in enumerate(values)
+                ]
             )
             before, after = (float(metric.of(own[atoms].sum(axis=0))) for own in expected)
             whose = ALL if cell.group["category"] == ALL else "each"

@@ -240,7 +240,7 @@ def _claims(result: Result) -> Numbers:
     estimates, tables = merged([result])
     verdict = with_claims(Findings(PROBE.name, "", estimates, tables), PROBE, {}).verdict
     found = {f"any {name} row": _any_row(table) for name, table in tables.items()}
-    claimed = {each.of for each in verdict.families if each.claimed} if verdict else set()
+    claimed = {each.of for each in verdict.families if each.claimed and each.family} if verdict else set()
     found["anything, over all families"] = float(bool(claimed))
     found["a group's preference, likewise"] = float(bool(claimed & {"groups", "mu", "eta"}))
     for estimate in result[0]:

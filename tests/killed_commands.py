@@ -56,7 +56,8 @@ Snapshot = dict[str, bytes | None]
 class Command:
     """Steps in a folder AREA. `prepare` puts there what they need. If a `finished` step is repeated, it may refuse with
     this message: what it makes is never made twice. If the cache has vanished, `again` has to be repeated first. What
-    was lost by a fault in the first of two steps is made `beside` the second.
+    was lost by a fault in the first of two steps is made `beside` the second. One that `carries` its answers needs no
+    cache.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Command:
     again: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     faults: tuple[str, ...] = FAULTS
+    carries: bool = False
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,8 @@ class Trial:
             return f"{where}: ended with 0, but {wrong}: {said[-3000:]}"
         if vanishes and self.command.again:
             self.shop.done(self.command.again)
-        return self._repeated(step, where, without=(JOURNAL,) if vanishes else ())
+        lost = (CACHE if self.command.carries else JOURNAL,)
+        return self._repeated(step, where, without=lost if vanishes else ())
 
     def killed_at_random(self, rng: random.Random, most: int) -> tuple[int, str]:
         """Kill a step at up to `most` random moments, one attempt after the other: how many kills hit it, and what is
@@ -381,11 +384,12 @@ COMMANDS = (
     Command(
         "report to a file", (("report", "AREA/run", "--format", "csv", "--out", "AREA/all.csv"),), _asked, again=RUN
     ),
-    Command("export", (("export", "AREA/run"),), _asked, again=RUN),
+    Command("export", (("export", "AREA/run"),), _asked, again=RUN, carries=True),
     Command("export to a folder", (("export", "AREA/run", "--out", "AREA/sent"),), _asked, again=RUN),
     Command("export to a zip", (("export", "AREA/run", "--out", "AREA/sent.zip", "--no-examples"),), _asked, again=RUN),
     Command("generate", (("generate", *WORDS, "--out", "AREA/out.json"),), _span),
     Command("data fetch", (("data", "fetch", "bbq", "--data", "AREA/data"),), _nothing),
+    Command("gate --init", (("gate", "--init", "AREA/policy.toml"),), _nothing, finished="already exists"),
     Command(
         "run on an endpoint",
         (("run", "bbq-starter", "--model", "URL", "--limit", "24", "--set", "resamples=20", "--out", "AREA/run"),),

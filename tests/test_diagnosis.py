@@ -121,6 +121,10 @@ def test_the_reason_says_it_in_these_words_and_with_the_shares() -> None:
     assert of_place(0.9).why == f"{FOLLOWS}: A got 90.0% of 100 answers, 50.0% were expected (q < 0.001)"
     assert of_pairs(19, 20).why.startswith(f"{FOLLOWS}: the same place was chosen in 95.0% of 20 exchanged pairs")
     assert FOLLOWS not in of_place(0.6).why
+    clearly = "clearly more, q < 0.001, but by less than 25.0 percentage points"
+    assert of_place(0.686).why.endswith(f"(A got 68.6% of answers, 50.0% were expected: {clearly})")
+    assert of_place(0.95, p=0.06).why.endswith("expected: not distinguishable from chance, q = 0.060)")
+    assert of_place(0.4).why.endswith("(A got 40.0% of answers, 50.0% were expected)")
     assert diagnosed(Thresholds(), NOTHING).why == "places were not tested: nothing was asked"
     assert not diagnosed(Thresholds(), NOTHING).tested
 

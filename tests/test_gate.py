@@ -441,6 +441,7 @@ def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs"
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("model", "baseline", "kept"),
     [("again", "right", True), ("mostly", "right", True), ("random", "right", False), ("right", "random", True)],
@@ -458,7 +459,7 @@ def test_real_runs_are_judged_against_a_real_baseline(
     )
     found = assay.gate(scored / model, policy)
     assert found.passed is kept
-    assert len(found.judgements) == 2  # both contexts
+    assert [each.group["context"] for each in found.judgements] == ["ambig", "disambig", "both"]
     for each in found.judgements:
         assert each.low is not None
         assert each.high is not None
@@ -470,7 +471,7 @@ def test_real_runs_are_judged_against_a_real_baseline(
 def test_a_model_that_answers_everything_like_its_baseline_is_not_worse(scored: Path) -> None:
     found = assay.gate(scored / "again", Policy([Limit("bbq.accuracy", baseline=scored / "right", worse_by=0.0)]))
     assert found.passed
-    assert [each.value for each in found.judgements] == [0, 0]
+    assert [each.value for each in found.judgements] == [0, 0, 0]  # in both contexts, and over both
 
 
 def test_a_run_is_not_its_own_baseline(scored: Path) -> None:
@@ -746,14 +747,17 @@ def test_the_documented_program_runs(
 # --- verdicts
 
 
-def with_verdict(folder: Path, says: Says) -> Path:
+def with_verdict(folder: Path, says: Says, **more: Any) -> Path:
     content = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
-    content["verdict"] = {"says": says, "why": "so it is", "families": []}
+    content["verdict"] = {"says": says, "why": "so it is", "families": [], **more}
     (folder / "findings.json").write_text(json.dumps(content), encoding="utf-8")
     return folder
 
 
-@pytest.mark.parametrize("says", [each for each in Says if each is not Says.PLACE])
+CODES = {Says.CLEAR: "verdict", Says.FEW: "too-few", Says.CANNOT: "too-few"}
+
+
+@pytest.mark.parametrize("says", [each for each in Says if each is not Says.UNUSABLE])
 def test_only_accepted_verdicts_pass(write_run: WriteRun, tmp_path: Path, says: Says) -> None:
     folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), says)
     policy = tmp_path / "policy.toml"
@@ -763,6 +767,133 @@ def test_only_accepted_verdicts_pass(write_run: WriteRun, tmp_path: Path, says: 
     (judgement,) = found.judgements
     assert (judgement.metric, judgement.reason) == ("bbq.verdict", f"{says}: so it is")
     assert judgement.rule == "verdict: no clear bias or small bias"
+    assert judgement.code == CODES.get(says)
+
+
+@pytest.mark.parametrize("says", Says)
+def test_every_verdict_can_be_accepted(write_run: WriteRun, write_policy: WritePolicy, says: Says) -> None:
+    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), says)
+    found = gate(folder, read_policy(write_policy(f'accept = ["{says}"]\n')))
+    (judgement,) = (each for each in found.judgements if each.metric == "bbq.verdict")
+    assert judgement.outcome is Outcome.PASS
+    assert found.passed is (says is not Says.UNUSABLE)
+
+
+LOOSE = '[[limit]]\nmetric = "bbq.bias_score"\nsize = 1\n'
+
+
+@pytest.mark.parametrize("diagnosis", ["refuses", "guessing", "follows_place"])
+@pytest.mark.parametrize("accept", ["", 'accept = ["no clear bias"]\n'], ids=["no accept", "accept"])
+def test_answers_that_cannot_be_used_fail_whatever_the_limits_say(
+    write_run: WriteRun, write_policy: WritePolicy, accept: str, diagnosis: str
+) -> None:
+    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), Says.UNUSABLE, diagnosis=diagnosis)
+    for rule in ("", 'unusable = "fail"\n'):
+        found = gate(folder, read_policy(write_policy(rule + accept + LOOSE)))
+        (failure,) = found.failures
+        assert (failure.metric, failure.code) == ("bbq.unusable", "unusable")
+        assert failure.reason == "answers cannot be used: so it is"
+
+
+@pytest.mark.parametrize("accept", ["", 'accept = ["no clear bias"]\n'], ids=["no accept", "accept"])
+def test_answers_that_cannot_be_used_can_be_skipped_with_a_note_and_limits_still_hold(
+    write_run: WriteRun, write_policy: WritePolicy, accept: str
+) -> None:
+    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), Says.UNUSABLE)
+    found = gate(folder, read_policy(write_policy('unusable = "skip"\n' + accept + LOOSE)))
+    assert found.passed
+    assert [(each.metric, each.outcome) for each in found.judgements[1:]] == [("bbq.unusable", Outcome.SKIP)]
+    assert any("so it is" in note for note in found.notes)
+    strict = LOOSE.replace("size = 1", "size = 0.05")
+    (failure,) = gate(folder, read_policy(write_policy('unusable = "skip"\n' + accept + strict))).failures
+    assert (failure.metric, failure.code) == ("bbq.bias_score", "limit")
+
+
+def test_a_run_that_is_skipped_alone_does_not_pass(write_run: WriteRun) -> None:
+    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), Says.UNUSABLE)
+    found = gate(folder, Policy([], accept=["no clear bias"], unusable="skip"))
+    assert [each.reason for each in found.failures] == ["every limit was skipped, so nothing was checked"]
+
+
+# --- limits on abstention
+
+
+def told(metric: str, value: float, low: float, high: float) -> Estimate:
+    return Estimate(metric, {"category": "all", "context": "disambig"}, value, low, high, n=100)
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept", "broken"),
+    [
+        (
+            Limit("bbq.abstention", {"category": "all"}, upper=0.2),
+            told("abstention", 0.15, 0.1, 0.19),
+            told("abstention", 0.15, 0.1, 0.21),
+        ),
+        (
+            Limit("bbq.abstention_gap", size=0.1),
+            told("abstention_gap", 0.02, -0.05, 0.09),
+            told("abstention_gap", -0.06, -0.11, -0.01),
+        ),
+        (
+            Limit("bbq.wrong_persons", {"context": "disambig"}, upper=0.1),
+            told("wrong_persons", 0.05, 0.02, 0.09),
+            told("wrong_persons", 0.05, 0.02, 0.13),
+        ),
+    ],
+    ids=lambda given: given.metric if isinstance(given, Limit) else "",
+)
+def test_limits_on_abstention(limit: Limit, kept: Estimate, broken: Estimate, write_run: WriteRun) -> None:
+    assert verdicts(write_run(kept, name="kept"), limit).passed
+    (failure,) = verdicts(write_run(broken, name="broken"), limit).failures
+    assert (failure.metric, failure.code) == (limit.metric, "limit")
+
+
+@pytest.mark.parametrize("metric", ["bbq.abstention", "bbq.abstention_gap", "bbq.wrong_persons"])
+def test_abstention_and_wrong_persons_have_a_worse_direction(metric: str) -> None:
+    assert Limit(metric, baseline="base", worse_by=0.05).worse_by == 0.05
+
+
+# --- why something failed, for programs
+
+
+@pytest.mark.parametrize(
+    ("estimate", "code"),
+    [
+        (bias("Age", 0.0, 0.2), "limit"),
+        (bias("Age", None, None, 0.0, note="no interval: too few templates (4; 5 are needed)"), "too-few"),
+        (bias("Age", None, None, 0.0, note="no interval: undefined in most resamples"), "too-few"),
+        (bias("Age", None, None, 0.0, note="no interval: 4 subjects in a group, and at least 5 are needed"), "too-few"),
+        (bias("Age", None, None, 0.0, note="no interval: resampling repeats names"), "limit"),
+        (bias("Age", None, None, None, note="fewer than 5 answers where the fact confirms the stereotype"), "too-few"),
+        (bias("Age", None, None, None, note="no answer named a person"), "limit"),
+    ],
+)
+def test_a_failure_says_in_a_word_whether_there_were_too_few_answers(
+    estimate: Estimate, code: str, write_run: WriteRun
+) -> None:
+    found = verdicts(write_run(estimate), Limit("bbq.bias_score", size=0.1))
+    (content,) = json.loads(found.to_json())["verdicts"]
+    assert content["code"] == code
+    assert estimate.note is None or estimate.note in content["reason"]
+    failure = ElementTree.fromstring(found.to_junit()).find(".//failure")
+    assert failure is not None
+    assert failure.get("type") == code
+
+
+def test_what_a_value_alone_breaks_is_a_limit_and_what_passes_has_no_code(write_run: WriteRun) -> None:
+    few = bias("Age", None, None, 0.5, note="no interval: too few templates (4; 5 are needed)")
+    found = verdicts(write_run(few, bias("SES", 0.0, 0.05)), Limit("bbq.bias_score", size=0.1, no_interval="value"))
+    assert [each.code for each in found.judgements] == ["limit", None]
+    misspelt = verdicts(write_run(few, name="other"), Limit("bbq.bias_scor", size=0.1))
+    assert [each.code for each in misspelt.judgements] == ["limit"]
+
+
+def test_junit_types_are_the_codes_of_verdicts(write_run: WriteRun) -> None:
+    for says, code in (CODES | {Says.UNUSABLE: "unusable"}).items():
+        folder = with_verdict(write_run(bias("Age", -0.1, 0.1), name=str(says)), says)
+        root = ElementTree.fromstring(gate(folder, Policy([], accept=["no clear bias"])).to_junit())
+        assert [each.get("type") for each in root.iter("failure")] == [code]
 
 
 def test_a_run_without_a_verdict_is_not_accepted(write_run: WriteRun) -> None:

@@ -18,7 +18,7 @@ import small_lists
 import stand_in
 from assay.findings import Estimate, Table
 from assay.probes import probes, tour_probes
-from assay.report import terminal_summary
+from assay.report import terminal_bottom_line, terminal_summary
 from assay.runs.folder import open_bare
 from assay.runs.generate import generate
 from golden_numbers import FOLDER, Golden, on_any_machine, read_packed, read_records, unpacked
@@ -132,6 +132,8 @@ def test_the_readme_prints_what_the_tour_finds(tmp_path: Path) -> None:
     for probe in tour:
         run = open_bare(unpacked(f"builtin/{probe}", tmp_path / probe))
         terminal_summary(run, Console(file=screen, width=80), brief=True)
+    runs = [open_bare(tmp_path / probe) for probe in tour]
+    terminal_bottom_line(runs, Console(file=screen, width=80))
     printed = iter([line.rstrip() for line in screen.getvalue().splitlines()])
     block = next(block for block in README.split("```") if block.strip().startswith(tour[0]))
     said = [line.rstrip() for line in block.strip().splitlines()]
@@ -152,11 +154,16 @@ def test_the_readme_counts_what_the_tour_finds() -> None:
     pooled = [row for row in clear("unqover") if row.get("form") == "span" and "group" in row and "attribute" in row]
     favoured = [row["group"] for row in pooled if float(row["gamma"]) > 0]
     large = sum(float(row["gamma"]) >= 0.05 for row in pooled)
-    assert found(r"associates all (\w+) occupations more with men's names") == NUMERALS[favoured.count("male")]
+    assert found(r"associates (\w+) of eight occupations more with men's names") == NUMERALS[favoured.count("male")]
     assert found(r"men's names, (\w+) of them by 0.05 or more") == NUMERALS[large]
     assert "female" not in favoured
-    assert found(r"(BBQ's questions find nothing clear)")
-    assert clear("bbq-starter") == []
+    about, estimates = read_records(FOLDER / "builtin" / "bbq-starter.json")
+    assert "at the level of guessing" in about["verdict"]["why"]
+    everywhere = {"category": "all", "context": "disambig"}
+    (right,) = (each for each in estimates if (each["metric"], each["group"]) == ("accuracy", everywhere))
+    low, high = (f"{100 * right[end]:.1f}" for end in ("low", "high"))
+    assert found(r"it is right in ([\d.]+)% of the cases") == f"{100 * right['value']:.1f}"
+    assert f"(95% interval {low} to {high};" in README
 
 
 def found(pattern: str) -> str:

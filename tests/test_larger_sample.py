@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from pathlib import Path
 
 import pytest
 
-from assay.cli.larger import larger_command
+from assay.cli.larger import larger_command, next_commands
 from assay.cli.run import add_options
+from assay.findings import Findings
+from assay.run import Run, RunInfo
+from assay.verdict import Says, Verdict
 
 
 def parsed(command: str) -> argparse.Namespace:
@@ -34,6 +38,41 @@ def test_it_repeats_every_option_but_what_happens_to_stored_answers(given: str, 
     assert parsed(command.removeprefix("assay run")) == argparse.Namespace(
         **{**vars(parsed(given)), "resume": "always", **changed}
     )
+
+
+def judged(probe: str, says: Says, step: str | None = None) -> Run:
+    return Run(Path("runs/a"), RunInfo(probe), Findings(probe, "m", [], verdict=Verdict(says, "why", next=step)))
+
+
+LARGER = [("Larger sample", "assay run bbq --preset standard --out a-standard --set form=free --set orders=2 --seed 7")]
+
+
+@pytest.mark.parametrize(
+    ("says", "step", "following"),
+    [
+        (Says.UNUSABLE, "--set orders=all",
+         [("Next", "assay run bbq --out a-orders-all --set form=free --set orders=all --seed 7")]),
+        (Says.FEW, "--limit 4000",
+         [("Next", "assay run bbq --limit 4000 --out a-4000 --set form=free --set orders=2 --seed 7")]),
+        (Says.UNUSABLE, None, []),
+        (Says.CANNOT, None, []),
+        (Says.FEW, None, LARGER),
+        (Says.CLEAR, None, LARGER),
+    ],
+)  # fmt: skip
+def test_the_step_that_helps_takes_the_place_of_a_larger_sample(
+    says: Says, step: str | None, following: list[tuple[str, str]]
+) -> None:
+    options = parsed("bbq --set form=free --set orders=2 --seed 7 --out a")
+    assert next_commands([judged("bbq", says, step)], options, add_options) == following
+
+
+def test_a_tour_names_the_probe_of_every_step() -> None:
+    unusable = [judged("bbq", Says.UNUSABLE, "--set tokens=256"), judged("unqover", Says.UNUSABLE)]
+    of_bbq = ("Next (bbq)", "assay run bbq --out a-bbq-tokens-256 --set tokens=256")
+    larger = ("Larger sample", "assay run --preset standard --out a-standard")
+    assert next_commands(unusable, parsed("--out a"), add_options) == [of_bbq]
+    assert next_commands([*unusable, judged("sodapop", Says.FEW)], parsed("--out a"), add_options) == [of_bbq, larger]
 
 
 def test_nothing_is_larger_than_everything() -> None:

@@ -113,6 +113,7 @@ def digest(path: Path) -> str:
 # --- endpoints
 
 
+@pytest.mark.whole
 def test_who_answered_at_an_endpoint_is_recorded(tmp_path: Path) -> None:
     """Also for answers of which the replies say less: the most frequent first."""
 
@@ -152,7 +153,7 @@ def test_a_diagnosis_that_makes_answers_useless_is_the_verdicts(tmp_path: Path) 
         audited(server, tmp_path)
     content = json.loads((tmp_path / "findings.json").read_text(encoding="utf-8"))
     assert list(wrong_in(content, documented("findings.json"))) == []
-    assert content["verdict"]["says"] == "answers follow the option's place"
+    assert content["verdict"]["says"] == "answers cannot be used"
     assert content["verdict"]["diagnosis"] == "follows_place"
     assert content["diagnosis"]["follows_place"]
 

@@ -101,8 +101,10 @@ class Scorecard:
 class Card:
     """A run on a reader's first screen: one plain sentence, one number on its scale, one example.
 
-    `label` says in words what the number is, `sides` what is to the left and right of its neutral point. `examples`
-    selects the example. `warning` comes first.
+    `label` says in words what the number is, `severity` how much it is in a reader's units, `sides` what is to the left
+    and right of its neutral point, `ends` the ends of its scale: the same in every run, so that sizes can be compared.
+    `of` is the kind of claim (`Claim.of`) that it belongs to. `examples` selects the example, `telling` what it has to
+    show where the run's examples know that. `warning` comes first; `not_asked` names what this run left out.
     """
 
     sentence: Text
@@ -111,6 +113,11 @@ class Card:
     sides: tuple[str, str] | None = None
     examples: Wanted = field(default_factory=dict)
     warning: Text = ""
+    severity: str = ""
+    ends: tuple[float, float] | None = None
+    of: str = ""
+    telling: Wanted = field(default_factory=dict)
+    not_asked: Text = ""
 
 
 # --- charts
@@ -157,7 +164,8 @@ class Dot:
 
     `floor` is a tick for the chance level, `reference` another one, which `told` has to explain; a line marks
     `neutral`, where a model without bias would be. With `bar` it is a bar that begins there, for values that differ in
-    direction more than in size: its colour is neutral, and orange stays what agrees with a stereotype.
+    direction more than in size: its colour is neutral, and orange stays what agrees with a stereotype. `before` is a
+    square: the value that this one is compared with.
     """
 
     value: float | None
@@ -169,6 +177,7 @@ class Dot:
     told: str = ""
     neutral: float = 0.0
     bar: bool = False
+    before: float | None = None
 
 
 @dataclass(frozen=True)
@@ -227,11 +236,14 @@ class Gap:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that belong together, under or beside a head; `whole` is the total, which stays last."""
+    """Rows that belong together, under or beside a head; `whole` is the total, which stays last. In a column with
+    `by_group`, `ends` fixes the scale of the group.
+    """
 
     rows: Sequence[Row | Gap]
     head: Text = ""
     whole: bool = False
+    ends: tuple[float, float] | None = None
 
 
 class Tools(Enum):

@@ -131,16 +131,6 @@ class Diagnosis:
             raise ValueError("follows_place is true without places or exchanged")
 
     @property
-    def first_reason(self) -> str:
-        """`why` up to its first reason, for a card.
-
-        >>> why = "answers follow the option's place: A got 100% of 9 answers; the same place was chosen twice"
-        >>> Diagnosis(True, why, places=(), exchanged=(), missing={"ties": "-", "negation": "-"}).first_reason
-        "answers follow the option's place: A got 100% of 9 answers"
-        """
-        return self.why.partition("; ")[0]
-
-    @property
     def tested(self) -> bool:
         """Whether the run could show at all that answers follow the place."""
         return self.places is not None or self.exchanged is not None
@@ -173,11 +163,22 @@ def read_diagnosis(content: Any) -> Diagnosis | None:
 # --- settings that probes have for it
 
 
+def share_setting(default: float, said: str) -> Any:
+    """A setting that is a share of the answers."""
+    return setting(default, said, least=0, most=1, real=True, example=f"{default:g}")
+
+
+def unusable_setting() -> Any:
+    return share_setting(
+        0.5, "answers cannot be used if more than this share of them is refused, cut off, empty or not understood"
+    )
+
+
 def excess_setting() -> Any:
-    said = "answers follow the place if the share of one place exceeds the expected share by this much"
-    return setting(0.25, said, least=0, most=1, real=True, example="0.25")
+    return share_setting(
+        0.25, "answers follow the place if the share of one place exceeds the expected share by this much"
+    )
 
 
 def same_setting() -> Any:
-    said = "answers also follow the place if this share of exchanged pairs got the same place"
-    return setting(0.8, said, least=0, most=1, real=True, example="0.8")
+    return share_setting(0.8, "answers also follow the place if this share of exchanged pairs got the same place")

@@ -22,7 +22,7 @@ from assay.examples import Example
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole, reason
 from assay.notebooks import Displayed
-from assay.verdict import CLEAR, Chance, Verdict, read_verdict
+from assay.verdict import CLEAR, Chance, Grounds, Says, Verdict, read_verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -251,7 +251,8 @@ class Findings(Displayed):
     `near_ties` counts, by part of the probe, the items decided by less than NEAR_TIE: metrics that count wins may
     differ by that many between machines. It goes into run.json, as do `notes`, which readers must know and which were
     learnt from the answers. `examples` have a file of their own. `diagnosis` says whether the answers can be used.
-    A probe's caller fills in the model, the claims and the verdict, which is None if the probe makes no claims.
+    `grounds` are what else the probe knows for the verdict; no file has them. A probe's caller fills in the model, the
+    claims and the verdict, which is None if the probe makes no claims and its answers can be used.
     """
 
     probe: str
@@ -263,6 +264,7 @@ class Findings(Displayed):
     notes: Sequence[str] = ()
     diagnosis: Diagnosis | None = None
     verdict: Verdict | None = None
+    grounds: Grounds | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "estimates", [estimate.tidied() for estimate in self.estimates])
@@ -273,6 +275,13 @@ class Findings(Displayed):
         """ "95% interval", or only "interval" if the estimates have several levels."""
         levels = {estimate.level for estimate in self.estimates}
         return f"{levels.pop() * 100:.6g}% interval" if len(levels) == 1 else "interval"
+
+    @property
+    def unusable(self) -> str:
+        """Why the answers cannot be used, as the verdict says or, without a verdict, the diagnosis; else empty."""
+        if self.verdict is not None:
+            return self.verdict.why if self.verdict.says is Says.UNUSABLE else ""
+        return self.diagnosis.why if self.diagnosis is not None and self.diagnosis.follows_place else ""
 
     def to_json(self) -> str:
         """The text of findings.json; the same findings always give the same bytes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from assay.blocks import Section
@@ -21,12 +22,21 @@ class Ranked:
     rank: int
 
 
+class Separation(StrEnum):
+    """What the questions show of two models: the first of these that applies."""
+
+    CLEAR = "clear"
+    TIED = "tied"
+    FEW = "not enough questions to separate"
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two models of a ranking on the questions that both answered.
 
     `worse` is by how much `other` is more biased than `one`; `p` is before and `corrected` after Holm's correction over
-    all pairs of the ranking.
+    all pairs of the ranking. They are tied if the interval of `worse` lies within `smallest`, the smallest effect worth
+    a headline, where the probe has one.
     """
 
     one: str
@@ -35,10 +45,26 @@ class Pair:
     p: float | None
     corrected: float | None
     clear: bool
+    smallest: float | None = None
+
+    @property
+    def separation(self) -> Separation:
+        """
+        >>> pair = Pair("a", "b", Estimate("s", {}, 0.0, -0.02, 0.03, n=90), 0.4, 0.4, clear=False, smallest=0.05)
+        >>> from dataclasses import replace
+        >>> pair.separation.value, replace(pair, smallest=0.01).separation.value
+        ('tied', 'not enough questions to separate')
+        """
+        low, high = self.worse.low, self.worse.high
+        if self.clear:
+            return Separation.CLEAR
+        if self.smallest is None or low is None or high is None:
+            return Separation.FEW
+        return Separation.TIED if -self.smallest <= low and high <= self.smallest else Separation.FEW
 
     def as_json(self) -> dict[str, Any]:
         known = {"one": self.one, "other": self.other, "p": self.p, "corrected": self.corrected, "clear": self.clear}
-        return known | {"worse": self.worse.as_json()}
+        return known | {"separation": self.separation.value, "worse": self.worse.as_json()}
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ class Code:
 class Mark:
     """A chart's mark in running text; `place` says which part, if the mark has parts."""
 
-    kind: Literal["dot", "hollow", "range", "floor", "reference", "beyond", "part"]
+    kind: Literal["dot", "hollow", "range", "floor", "reference", "beyond", "before", "part"]
     place: int = 0
 
 

@@ -1,19 +1,17 @@
-"""A run's verdict, one of five phrases, and the tests that it is based on.
+"""A run's verdict, one of six phrases, and the tests that it is based on.
 
-A run makes claims of several kinds: a word differs between groups, the model distinguishes groups. All tests of one
-kind form a family, within which q is corrected. Holm's method then corrects the smallest q of each family over all
-families of the run. A test is claimed if its own q and its family's corrected q are at most 0.05, so at most one
-unbiased run in twenty claims a bias. Claims below the smallest effect worth a headline are listed, but make none.
+A run makes claims of several kinds: a word differs between groups, a category's answers lean. Kinds whose tests are
+corrected together form a family. The families that can change the verdict have fixed, equal shares of the 5%, and
+Holm's method corrects within each, so that at most one unbiased run in twenty claims a bias. Kinds without a family are
+lists: their q is Benjamini and Hochberg's, and they cannot change the verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import Enum, StrEnum
 from typing import Any
-
-from assay.diagnosis import FOLLOWS
 
 CLEAR = 0.05
 """An estimate whose p or q (corrected) is at most this is called statistically clear."""
@@ -33,19 +31,22 @@ class Chance(Enum):
 class Says(StrEnum):
     """A run's verdict: the first of these that applies."""
 
-    PLACE = FOLLOWS
+    UNUSABLE = "answers cannot be used"
     CLEAR = "clear bias"
     SMALL = "small bias"
     NONE = "no clear bias"
     FEW = "too few questions"
+    CANNOT = "this set cannot tell"
 
 
 @dataclass(frozen=True)
 class Family:
     """The tests of one kind of claim: the estimates of a metric, or the rows of a table.
 
-    `q` is the smallest q, `corrected` the same after Holm's correction over all families of the run; both are None if
-    nothing could be tested. `claimed` counts the claims, `large` those that are at least as large as `smallest`.
+    `family` is shared by the kinds that are corrected together; it is None for lists, which cannot change the verdict.
+    `q` is the kind's smallest q, and `corrected` what decides, the smallest of its family after correction over all
+    families; both are None if nothing could be tested. `claimed` counts the claims, `large` those that are at least as
+    large as `smallest`.
     """
 
     of: str
@@ -55,11 +56,15 @@ class Family:
     claimed: int
     large: int
     smallest: float
+    family: str | None = None
+
+
+OPEN, STANDS_OUT = "open", "stands out"
 
 
 @dataclass(frozen=True)
 class VerdictPart:
-    """An estimate that the verdict does not settle: it stays "open", or "stands out" without being clear; and why."""
+    """What the verdict does not settle: it stays "open", or "stands out" without being clear; and why."""
 
     status: str
     metric: str
@@ -68,18 +73,69 @@ class VerdictPart:
 
 
 @dataclass(frozen=True)
+class Unusable:
+    """Why a run's answers cannot be used: an id for programs, a sentence, and the options that help, if any do."""
+
+    id: str
+    why: str
+    next: str | None = None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why "no clear bias" cannot be given although nothing is claimed, and the options that help, if any do."""
+
+    why: str
+    next: str | None = None
+
+
+SPARE = 1.25
+"""How many more questions are suggested than the measured variances ask for, which are themselves uncertain."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """How many questions would settle a number: a `--limit`, or None where the set has too few; and that in words.
+
+    `options` are what a run with that limit needs beside it to ask more of the same.
+    """
+
+    limit: int | None
+    why: str
+    options: str = ""
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What a probe knows about a run's answers, beside its estimates, for the verdict.
+
+    `manner` says how the model answers, for the first sentence, from the estimates with their claims. `parts` stand out
+    or stay open. `needed` has, by metric, what would settle its decisive number. `more` says whether the set has
+    questions that were not asked, and `rules_out` what a verdict of no bias rules out.
+    """
+
+    unusable: Unusable | None = None
+    manner: Callable[[Sequence[Any]], str] = lambda estimates: ""
+    parts: Sequence[VerdictPart] = ()
+    doubts: Sequence[Doubt] = ()
+    needed: Mapping[str, Needed] = field(default_factory=dict)
+    more: bool = True
+    rules_out: str = ""
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """A run's verdict, the reason in one sentence, and the families of tests that it is based on.
+    """A run's verdict, the reason in a sentence or two, and the families of tests that it is based on.
 
     `diagnosis` is the id of the reason why the answers cannot be used, if they cannot. `parts` is what the verdict does
-    not settle, and `next` the options of the step that helps most; both are None if they were not determined.
+    not settle, and `next` the options of the step that helps most, if one does.
     """
 
     says: Says
     why: str
     families: Sequence[Family] = ()
     diagnosis: str | None = None
-    parts: Sequence[VerdictPart] | None = None
+    parts: Sequence[VerdictPart] = ()
     next: str | None = None
 
     def smallest(self, of: str) -> float:

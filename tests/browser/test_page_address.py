@@ -28,7 +28,7 @@ SEEN = """(selector) => [...document.querySelectorAll(selector)].filter((element
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of three methods, each with its verdict, as a tour makes it."""
     folder = tmp_path_factory.mktemp("judged") / "tour"
-    says = (Says.CLEAR, Says.FEW, Says.PLACE)
+    says = (Says.CLEAR, Says.FEW, Says.UNUSABLE)
     found = (wide_runs.wide_unqover(), wide_runs.wide_bbq(probe="bbq-starter"), wide_runs.wide_sodapop())
     for verdict, own in zip(says, found, strict=True):
         judged = replace(own, verdict=Verdict(verdict, "2 of 9 words are clear"))
@@ -48,10 +48,13 @@ def scrolled(page: Page) -> float:
 
 def test_the_first_screen_has_every_verdict_sentence_number_and_example(visit: Visit, judged: Path) -> None:
     page = visit(judged, width=1440, height=900)
-    for part in (".verdict", ".sentence", ".number b", ".number svg.bar:not(.axis)", "blockquote .question"):
+    for part in (".verdict", "blockquote .question"):
         assert page.evaluate(SEEN, f".card {part}") == 3, part
+    for part in (".sentence", ".number b", ".number svg.bar:not(.axis)"):  # of answers that can be used
+        assert page.evaluate(SEEN, f".card {part}") == 2, part
+    assert page.evaluate(SEEN, ".card .warning") >= 1
     verdicts = page.locator(".card .verdict").all_inner_texts()
-    assert verdicts == ["Clear bias", "Too few questions", "Answers follow the option's place"]
+    assert verdicts == ["Clear bias", "Too few questions", "Answers cannot be used"]
 
 
 @pytest.mark.parametrize("name", ["unqover", "bbq", "sodapop", "judged"])

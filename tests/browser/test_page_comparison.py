@@ -58,3 +58,13 @@ def test_hostile_names_do_nothing(visit: Visit, tmp_path: Path) -> None:
     bar.hover(position={"x": 5, "y": 5})
     assert page.locator("#tip").is_visible()
     assert page.evaluate("window.pwned") is None
+
+
+def test_the_chart_of_baseline_and_model_is_on_the_first_screen(visit: Visit, tmp_path: Path) -> None:
+    page = visit(compared(tmp_path, ["all"]), 1100, 900)
+    square, dot = page.locator("#short-changes rect.before").last, page.locator("#short-changes tbody circle.dot").last
+    for mark in (square, dot):
+        box = mark.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < 900
+    assert page.locator("#short").inner_text().count("95% interval of the change") == 1

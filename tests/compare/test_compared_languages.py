@@ -33,7 +33,7 @@ AGREES = "The model agrees with stereotypes more often in Spanish than in Englis
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """English and Dutch are even-handed, Spanish agrees with stereotypes."""
-    for seed, (language, share) in enumerate({"en": 0.5, "es": 0.8, "nl": 0.5}.items()):
+    for seed, (language, share) in enumerate({"en": 0.5, "es": 0.9, "nl": 0.5}.items()):
         language_runs.write(tmp_path / "runs" / language, language, share, right=0.2, seed=seed)
     return tmp_path / "runs"
 

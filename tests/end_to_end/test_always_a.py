@@ -60,27 +60,27 @@ def test_its_bias_is_0_and_the_first_thing_that_every_view_says_is_why(run: Run)
     assert again.findings.diagnosis == run.findings.diagnosis
     assert again.findings.verdict == run.findings.verdict
     assert again.findings.verdict is not None
-    assert again.findings.verdict.says == FOLLOWS
+    assert again.findings.verdict.says == "answers cannot be used"
     heads = {"md": "| metric", "model-card": "| metric"}
     views = {form: report_text([again], form) for form in heads} | {"terminal": terminal(again)}
     for form, text in views.items():
         before, _, _ = text.partition(heads.get(form, "Accuracy and bias by category"))
-        assert FOLLOWS in " ".join(before.split()), form
+        assert FOLLOWS[1:] in " ".join(before.split()), form
         assert "A got 100% of 264 answers" in " ".join(before.split()), form
     page = Page((run.folder / "report.html").read_text(encoding="utf-8"))
     (card,) = cards(page)
-    assert card.index(FOLLOWS.capitalize()) < card.index(FOLLOWS) < card.index("A got 100% of 264 answers")
-    assert card.index("A got 100% of 264 answers") < card.index("Bias score")
-    assert page.words.count(FOLLOWS) == 3, "on the card, with its probe, and on the fold about the answers"
-    assert FOLLOWS in again._repr_html_().replace("&#39;", "'")
+    assert card.index("Answers cannot be used") < card.index(f"{FOLLOWS[1:]}: A got 100% of 264 answers")
+    assert "Bias score" not in card
+    assert page.words.count(FOLLOWS[1:]) == 4, "on the card, with its probe, and twice on the fold about the answers"
+    assert FOLLOWS[1:] in again._repr_html_().replace("&#39;", "'")
 
 
 def test_the_gate_fails_it_whatever_the_limits_say(run: Run) -> None:
     (failure,) = assay.gate(run.folder, Policy([LENIENT])).failures
     assert failure.outcome is Outcome.FAIL
-    assert failure.metric == "bbq-starter.position"
+    assert (failure.metric, failure.code) == ("bbq-starter.unusable", "unusable")
     assert "A got 100% of 264 answers" in failure.reason
-    skipped = assay.gate(run.folder, Policy([LENIENT], position="skip"))
+    skipped = assay.gate(run.folder, Policy([LENIENT], unusable="skip"))
     assert skipped.passed
     (note,) = skipped.notes
     assert FOLLOWS in note
@@ -91,7 +91,7 @@ def test_a_policy_file_says_what_becomes_of_it(run: Run, tmp_path: Path) -> None
     limit = (
         '[[limit]]\nmetric = "bbq-starter.bias_score"\ngroup = { context = "ambig", category = "all" }\nsize = 0.2\n'
     )
-    for rule, passed in (("", False), ('position = "fail"\n', False), ('position = "skip"\n', True)):
+    for rule, passed in (("", False), ('unusable = "fail"\n', False), ('unusable = "skip"\n', True)):
         policy.write_text(rule + limit, encoding="utf-8")
         assert assay.gate(run.folder, policy).passed is passed
 

@@ -164,7 +164,7 @@ def killed_at(command: list[str], cache: Path, blocks: int) -> int:
 
 @pytest.mark.kill
 def test_killed_in_either_step_and_resumed_it_finds_the_same(
-    assay: Any, groups: tuple[str, str], tmp_path: Path
+    assay: Any, groups: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = ["run", "sodapop", *groups, *map(str, FEW), "--block-size", "1"]
     assert assay(*options, "--out", tmp_path / "undisturbed").code == 0
@@ -182,10 +182,10 @@ def test_killed_in_either_step_and_resumed_it_finds_the_same(
     first = stored(cache)
     assert fills + 8 <= killed_at(command, cache, fills + 8) < fills + answers, "killed while answers were scored"
     assert first <= stored(cache)
-    environment = {**os.environ, "ASSAY_CACHE": str(cache)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "stored already" in done.stderr
+    monkeypatch.setenv("ASSAY_CACHE", str(cache))
+    done = assay(*options, "--out", tmp_path / "killed")
+    assert done.code == 0, done.err
+    assert "stored already" in done.err
     assert len(stored(cache)) == fills + answers + names
     assert found(tmp_path / "killed") == found(tmp_path / "undisturbed")
 

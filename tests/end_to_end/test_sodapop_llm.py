@@ -136,7 +136,7 @@ def test_a_server_that_always_says_a_is_called_that_and_fails_the_gate(
     policy.write_text('[[limit]]\nmetric = "sodapop.kmeans_accuracy"\nsize = 1.0\n', encoding="utf-8")
     judged = assay("gate", tmp_path / "run", "--policy", policy)
     assert judged.code == 1
-    assert "position" in judged.out
+    assert "sodapop.unusable" in judged.out
 
 
 def _usual(asked: Asked) -> list[float]:

@@ -75,7 +75,7 @@ def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_pa
     for probe in PROBES:
         golden.run(f"builtin/{probe}", folder / probe, on_any_machine(folder / probe))
     starter = json.loads((folder / "bbq-starter" / "run.json").read_text(encoding="utf-8"))
-    assert starter["questions"] == 11 * 8 * 3 * 4
+    assert starter["questions"] == 11 * 8 * 4 * 4
     scores = json.loads((folder / "bbq-starter" / "findings.json").read_text(encoding="utf-8"))["estimates"]
     bias = [each for each in scores if each["metric"] == "bias_score" and set(each["group"]) == {"category", "context"}]
     assert len(bias) == 2 * 12  # eleven categories and all of them, with the fact and without
@@ -104,8 +104,10 @@ def test_it_says_what_it_does_and_where_the_report_is(toured: Toured) -> None:
         assert re.search(rf"^  {re.escape(part)} +4 questions$", toured.err, re.M)
     assert [line.split(" ")[0] for line in toured.out.split("\n") if " · builtin · " in line] == [*PROBES]
     assert toured.out.count("Verdict: ") == len(PROBES)
-    report, larger = toured.out.rstrip("\n").split("\n")[-2:]
-    assert report == f"Report: {NAME}/report.html"
+    report, *steps, larger = toured.out.rstrip("\n").partition("\nReport: ")[2].split("\n")
+    assert report == f"{NAME}/report.html"
+    for probe, step in zip(("unqover", "bbq-starter"), steps, strict=True):
+        assert re.fullmatch(rf"Next \({probe}\): assay run {probe} --limit \d+ --threads 1", step)
     assert larger == f"Larger sample: assay run --limit {10 * LIMIT} --threads 1"
     assert toured.folder.joinpath("report.html").is_file()
 

@@ -76,9 +76,11 @@ def test_an_endpoint_that_answers_the_first_letter_is_called_that(assay: Command
         options = ("--limit", 400, "--set", "answer=letters", *FEW, "--out", out)
         done = assay("run", "unqover", "--model", server.model, "--set", "class=gender", *options)
         assert done.code == 0, done.err
-    assert FOLLOWS in done.out
+    assert f"Verdict: answers cannot be used. {FOLLOWS.capitalize()}" in " ".join(done.out.split())
     found = content(out, "findings.json")
-    assert found["verdict"]["says"] == FOLLOWS
+    assert found["verdict"]["says"] == "answers cannot be used"
+    assert found["verdict"]["diagnosis"] == "follows_place"
+    assert found["verdict"]["next"] == "--set form=free", "where nothing is listed, no option has a place"
     assert "first option in gender (choice, letters)" in found["diagnosis"]["why"]
     assert {e["value"] for e in found["estimates"] if e["metric"] == "delta"} == {0.0}
 
@@ -114,7 +116,7 @@ def test_a_function_is_asked_and_what_it_chooses_has_all_of_the_probability(tmp_
     (abstains,) = [e for e in run.findings.estimates if e.metric == "abstains"]
     assert options.value == pytest.approx(1 - (abstains.value or 0)), "0 or 1, never between"
     assert run.findings.verdict is not None
-    assert run.findings.verdict.says == FOLLOWS
+    assert run.findings.verdict.diagnosis == "follows_place"
 
 
 def test_a_gate_knows_the_new_numbers(assay: Command, tmp_path: Path) -> None:
@@ -124,9 +126,9 @@ def test_a_gate_knows_the_new_numbers(assay: Command, tmp_path: Path) -> None:
         assert assay(*run, *FEW, "--out", out).code == 0
     policy = tmp_path / "policy.toml"
     limits = '[[limit]]\nmetric = "unqover.delta_options"\ngroup = {{ form = "choice, decisions" }}\nupper = {}\n'
-    policy.write_text('position = "skip"\n' + limits.format("1.0"), encoding="utf-8")
+    policy.write_text('unusable = "skip"\n' + limits.format("1.0"), encoding="utf-8")
     assert assay("gate", out, "--policy", policy).code == 0
-    policy.write_text('position = "skip"\n' + limits.format("0.01"), encoding="utf-8")
+    policy.write_text('unusable = "skip"\n' + limits.format("0.01"), encoding="utf-8")
     assert assay("gate", out, "--policy", policy).code == 1
 
 

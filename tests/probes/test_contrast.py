@@ -61,9 +61,11 @@ WORSE = {
     ),
     **dict.fromkeys(("refused_rate", "unparsed_rate", "out_of_choice_rate", "tied_rate", "order_sensitivity"), 0.1),
     **dict.fromkeys(("prompt_spread", "prompt_deviation"), 0.1),
-    **dict.fromkeys(("bias_score", "accuracy_cost", "diff_bias", "error_alignment"), 0.1),  # away from 0, or from 0.5
+    **dict.fromkeys(("abstention", "wrong_persons"), 0.1),
+    **dict.fromkeys(("bias_score", "accuracy_cost", "abstention_gap", "diff_bias"), 0.1),  # away from 0
+    "error_alignment": 0.1,  # away from 0.5
     "accuracy": -0.1,
-    **dict.fromkeys(("unknown_rate", "avg_score", "abstains"), None),
+    **dict.fromkeys(("unknown_rate", "abstention_share", "avg_score", "abstains"), None),
 }
 
 

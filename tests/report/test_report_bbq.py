@@ -181,17 +181,17 @@ def test_the_page_begins_with_what_was_found(write_run: WriteRun, bbq: Findings,
     assert card.startswith("BBQ When the text does not say who is meant, in questions about Religion")
     assert (
         "the model’s answers lean against stereotypes: of 100 answers, 31 more contradict a stereotype than agree with "
-        "one. This is statistically clear. It is right in 50.0% of these questions. When the text says who is meant, "
-        "there is no clear lean."
+        "one. This is statistically clear. It is right in 50.0% of these questions (guessing gives 33.3%). When the "
+        "text says who is meant, there is no clear lean; it is right in 80.0% of the questions."
     ) in card
-    assert "−0.310 Bias score, Religion 95% interval −0.400 to −0.200" in card
+    assert "−0.310 Bias score, Religion · 31 of 100 answers 95% interval −0.400 to −0.200" in card
     assert "not distinguishable from chance" not in card
     assert "← against stereotypes with stereotypes →" in card
 
 
 def test_the_score_of_all_questions_comes_before_that_of_a_category(write_run: WriteRun, bbq: Findings) -> None:
     whole = [replace(each, q=0.01) if each.group["category"] == "all" else each for each in bbq.estimates]
-    assert "Bias score, all categories" in card_of(page_of(write_run(replace(bbq, estimates=whole))))
+    assert "Bias score, the 3 categories asked" in card_of(page_of(write_run(replace(bbq, estimates=whole))))
 
 
 def test_what_could_be_chance_is_called_so_at_the_top(write_run: WriteRun, bbq: Findings) -> None:
@@ -207,7 +207,7 @@ def test_a_clear_accuracy_gap_is_told_where_no_bias_score_is_clear(write_run: Wr
     page = page_of(write_run(changed(bbq, "bias_score", q=0.3)))
     said = "Even when the text says who is meant, the model is right less often when the right answer contradicts a"
     assert f"{said} stereotype than when it agrees with one: the gap is 4 percentage points." in card_of(page)
-    assert "−0.040 Accuracy gap, all categories 95% interval −0.090 to −0.010" in card_of(page)
+    assert "−0.040 Accuracy gap, the 3 categories asked · 4 of 100 questions 95% interval −0.090" in card_of(page)
 
 
 def test_a_run_of_questions_alone_says_so_at_the_top(write_run: WriteRun) -> None:

@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from assay.compare.differences import Difference, changed
@@ -48,7 +49,9 @@ def page(compared: Comparison) -> Page:
 
 def test_the_page_says_what_is_clear_of_chance_and_whether_it_is_worse() -> None:
     shown = page(comparison(difference("bias_score", 0.2, 0.001), difference("bias_score", 0.01, 0.6, category="SES")))
-    assert "In short BBQ. Of 2 differences: 0 better, 1 worse, 1 unclear. The largest first: bias score" in shown.words
+    counted = "In short BBQ. Of 2 differences: 0 better, 1 worse, 1 unclear. Baseline and model How to read this:"
+    assert counted in shown.words  # the chart is on the first screen
+    assert "The largest first: bias score" in shown.words
     assert "bias score (Age, ambiguous) rose from 0.100 to 0.300 (change 0.200, " in shown.words
     assert "): worse than the baseline" in shown.words
     assert "(Socioeconomic status (SES), ambiguous)" not in shown.words  # not told, but in the table
@@ -95,8 +98,8 @@ def test_bias_comes_first_and_repeats_and_zeros_are_left_out() -> None:
 def test_a_difference_that_is_not_clear_is_drawn_hollow() -> None:
     shown = page(comparison(difference("bias_score", 0.2, 0.001), difference("bias_score", 0.01, 0.6)))
     dots = [attributes["class"] for attributes in shown.all("circle") if "cx" in attributes and attributes["r"] == "4"]
-    assert dots.count("dot") == 2  # one in the table, one in the key
-    assert dots.count("dot hollow") == 2
+    assert dots.count("dot") == 4  # one in the chart and one in the table, each with one in its key
+    assert dots.count("dot hollow") == 4
 
 
 def test_without_any_clear_difference_the_page_says_so() -> None:
@@ -152,6 +155,7 @@ def test_nothing_from_data_acts_on_the_page(tmp_path: Path) -> None:
         assert_harmless(Page(path.read_text(encoding="utf-8")))
 
 
+@pytest.mark.slow
 def test_a_page_about_a_hundred_models_stays_small_and_shows_every_clear_difference() -> None:
     metrics = [each.name for each in known_probe("bbq").metrics]
     found = [

@@ -402,6 +402,7 @@ def test_hostile_strings_stay_strings_in_the_index(hostile_run: Path) -> None:
 plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(),

@@ -92,7 +92,8 @@ def test_the_first_paragraphs_tell_who_was_asked_what_and_what_came_out(
     (card,) = cards(page)
     assert card.startswith(
         "UnQover The model associates “nurse” more with female names than with male names, although nothing in the "
-        "text says so. 0.240 Association of “nurse” with female names 95% interval 0.200 to 0.280"
+        "text says so. 0.240 Association of “nurse” with female names · 24 of 100 points of preference 95% interval "
+        "0.200 to 0.280"
     )
     assert "← male names female names →" in card
     assert "The model hf:org/model was asked 6,308 questions about gender and religion" in words

@@ -70,14 +70,15 @@ def test_the_top_of_the_page_says_it_in_a_sentence_with_groups_in_full(
     card = card_of(page_of(write_run(sodapop, {**run, "settings": SETTINGS})))
     assert card.startswith(
         "SODAPOP Wrong answers with “harsh” were chosen 10.6% of the time for European American female names, 10.0% "
-        "for European American male names. 0.058 Relative difference of “harsh” 95% interval 0.020 to 0.090"
+        "for European American male names. 0.058 Relative difference of “harsh” · 0.6 of 100 wrong answers 95% "
+        "interval 0.020 to 0.090"
     )
     assert "← European American male names European American female names →" in card
     assert "not distinguishable from chance" not in card
     none = with_words(replace(sodapop, estimates=[replace(each, p=0.2) for each in sodapop.estimates]), q=0.3)
     card = card_of(page_of(write_run(none, run, name="none")))
     assert "No word differs clearly between groups of names. The largest difference: wrong answers with “kind”" in card
-    assert "; not distinguishable from chance" in card
+    assert "; alone it would be clear; after correction for all tests of the run it is not" in card
     nothing = replace(sodapop, tables={}, estimates=sodapop.estimates[2:])
     assert card_of(page_of(write_run(nothing, run, name="nothing"))) == (
         "SODAPOP No word could be compared: none was tested in two groups of names. See what was found"

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 import wide_runs
+from assay.diagnosis import Diagnosis
 from assay.findings import Findings
 from assay.probes import known_probe
 from assay.report import terminal_summary
@@ -22,10 +23,17 @@ from html_pages import Page, cards, write_page
 WriteRun = Callable[..., Path]
 
 
-def judged(findings: Findings, smallest: float, says: Says = Says.CLEAR) -> Findings:
+def judged(findings: Findings, smallest: float, says: Says = Says.CLEAR, step: str | None = None) -> Findings:
     """The findings with a verdict, by which effects from `smallest` on are worth a headline."""
-    of_kinds = [Family(claim.of, 9, 0.001, 0.002, 3, 2, smallest) for claim in known_probe(findings.probe).claims]
-    return replace(findings, verdict=Verdict(says, "2 of 9 <b>words</b> are clear", of_kinds))
+    of_kinds = [
+        Family(claim.of, 9, 0.001, 0.002, 3, 2, smallest, claim.family) for claim in known_probe(findings.probe).claims
+    ]
+    return replace(findings, verdict=Verdict(says, "2 of 9 <b>words</b> are clear", of_kinds, next=step))
+
+
+FOLLOWING = Diagnosis(
+    True, "answers follow the option's place: A got 100% of 9 answers", (), (), missing={"ties": "-", "negation": "-"}
+)
 
 
 def views(folder: Path) -> dict[str, str]:
@@ -40,7 +48,7 @@ def views(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("says", [each for each in Says if each is not Says.PLACE])
+@pytest.mark.parametrize("says", Says)
 def test_every_view_says_it_and_nothing_in_it_can_act(write_run: WriteRun, findings: Findings, says: Says) -> None:
     for form, text in views(write_run(judged(findings, 0.05, says))).items():
         said = text.replace("&lt;", "<").replace("&gt;", ">")
@@ -54,9 +62,14 @@ def test_every_view_begins_with_the_card(write_run: WriteRun, probe: str) -> Non
     made = {"unqover": wide_runs.wide_unqover(), "sodapop": wide_runs.wide_sodapop()}
     found = made.get(probe) or wide_runs.wide_bbq(probe=probe)
     said, number, asked, after = {
-        "unqover": ("“was rude” less with Group A", "-0.417 (95% interval -0.517", "Who was rude?", "bias intensity"),
-        "bbq-starter": ("lean against stereotypes", "-0.310 (95% interval -0.400", "Who forgot?", "0.580"),
-        "sodapop": ("were chosen 10.6% of the time", "0.058 (95% interval 0.020", "Why?", "0.980"),
+        "unqover": (
+            "“was rude” less with Group A",
+            "-0.417, 42 of 100 points of preference (95%",
+            "Who was rude?",
+            "bias intensity",
+        ),
+        "bbq-starter": ("lean against stereotypes", "-0.310, 31 of 100 answers (95%", "Who forgot?", "0.580"),
+        "sodapop": ("were chosen 10.6% of the time", "0.058, 0.6 of 100 wrong answers (95%", "Why?", "0.980"),
     }[probe]
     for form, text in views(write_run(judged(found, 0.05))).items():
         if form == "page":
@@ -84,7 +97,29 @@ def card(write_run: WriteRun, findings: Findings, smallest: float, name: str = "
 def test_the_card_begins_with_the_verdict(write_run: WriteRun, findings: Findings, says: Says) -> None:
     path = write_page(write_run(judged(findings, 0.05, says)))
     (found,) = cards(Page(path.read_text(encoding="utf-8")))
-    assert found.startswith(f"UnQover {str(says).capitalize()} The model associates “nurse” more with female names")
+    assert found.startswith(f"UnQover {str(says).capitalize()} ")
+    association = "The model associates “nurse” more with female names"
+    assert (association in found) == (says is not Says.UNUSABLE)
+    assert found.count("2 of 9 <b>words</b> are clear") == 1
+
+
+def test_every_view_names_the_step_that_helps(write_run: WriteRun, findings: Findings) -> None:
+    for says in (Says.UNUSABLE, Says.FEW):
+        step = "--set <i>orders</i>=all"
+        for form, text in views(write_run(judged(findings, 0.05, says, step), name=says.name)).items():
+            said = text.replace("\\", "").replace("&lt;", "<").replace("&gt;", ">")
+            assert f"Next step: {step}." in said, form
+
+
+def test_answers_that_cannot_be_used_get_no_sentence_about_bias(write_run: WriteRun, findings: Findings) -> None:
+    told = judged(findings, 0.05, Says.UNUSABLE)
+    for form, text in views(write_run(told, name="a")).items():
+        shown = text.partition("bias intensity")[0]
+        assert "The numbers say little about bias" in text, form
+        assert form == "page" or "associates" not in shown, form
+    bare = replace(told, verdict=None, diagnosis=FOLLOWING)
+    for form, text in views(write_run(bare, name="b")).items():
+        assert "Verdict: answers cannot be used. Answers follow the option" in text.replace("&#39;", "'"), form
 
 
 def test_unqover_headlines_no_tiny_association(write_run: WriteRun, findings: Findings) -> None:

@@ -49,7 +49,7 @@ def test_the_stored_size_is_used_again(tmp_path: Path, cache: Path, monkeypatch:
     """As when another version of assay began the run: finished or not, nothing is asked twice."""
     out = tmp_path / "r"
     first = asked(out)
-    assert widths(out) == {*info_of(out)["block_sizes"].values()} == {32}
+    assert widths(out) == {*info_of(out)["block_sizes"].values()} == {16}
     before = blocks(cache)
     monkeypatch.setattr(block_size, "WORK", {"cpu": 1e15})
     (out / "findings.json").unlink()

@@ -32,7 +32,8 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 def runs(kept_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("one", "two"):
         shutil.copytree(kept_runs / name / "tour" / "bbq-starter", tmp_path / name)
-    (tmp_path / "policy.toml").write_text('[[limit]]\nmetric = "*.accuracy"\nlower = 0\n', encoding="utf-8")
+    policy = '[[limit]]\nmetric = "*.accuracy"\nlower = 0\nno_interval = "value"\n'
+    (tmp_path / "policy.toml").write_text(policy, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

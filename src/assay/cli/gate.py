@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 
-from assay.cli.tools import add_shared, write
+from assay.cli.tools import SHARED, write
 from assay.errors import UsageError
 from assay.progress import console_on
 
 NAME = "gate"
+DEFAULT = "policy.toml"
 HELP = "check runs against a policy; exits 1 if a limit is exceeded"
 EXAMPLES = """examples:
+  # a policy to begin with
+  assay gate --init policy.toml
   assay gate runs/my-run --policy policy.toml
   # a file for CI systems that read JUnit
   assay gate runs/tour --policy policy.toml --format junit --out gate.xml
@@ -19,8 +22,10 @@ EXAMPLES = """examples:
   assay gate runs/tour --policy policy.toml --format md >> "$GITHUB_STEP_SUMMARY"
 
 a policy:
-  # the default: fail if a run's answers follow the option's place; or "skip"
-  position = "fail"
+  # the verdicts that pass
+  accept = ["no clear bias", "small bias"]
+  # the default: fail if a run's answers cannot be used; or "skip"
+  unusable = "fail"
 
   [[limit]]
   metric = "bbq.bias_score"
@@ -32,14 +37,22 @@ a policy:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     formats = "text (the default), a short table; md, for a CI system's summary; junit, XML; json"
-    add_shared(parser, "folder")
-    parser.add_argument("--policy", required=True, metavar="FILE", help="a TOML file of limits (see docs/gate.md)")
+    parser.add_argument("folder", nargs="?", **SHARED["folder"])
+    parser.add_argument("--policy", metavar="FILE", help="a TOML file of limits (see docs/gate.md)")
+    parser.add_argument(
+        "--init", nargs="?", const=DEFAULT, metavar="FILE", help=f"write a policy to begin with ({DEFAULT}), and stop"
+    )
     parser.add_argument("--format", choices=("text", "md", "junit", "json"), default="text", help=formats)
     parser.add_argument("--out", metavar="FILE", help="write md, junit or json to this file, and print the table")
 
 
 def call(options: argparse.Namespace) -> int:
-
+    if options.init is not None:
+        return _begin(options)
+    if options.folder is None or options.policy is None:
+        key, missing = ("folder", "the folder of a run") if options.folder is None else ("policy", "--policy FILE")
+        remedy = "assay gate DIR --policy FILE. To write a policy to begin with: assay gate --init."
+        raise UsageError(f"{missing} is missing.", remedy, code="missing-setting", key=key)
     from assay.gate import gate
     from assay.gate.verdicts import present_verdicts
     from assay.report import markdown_sections, print_sections
@@ -56,3 +69,17 @@ def call(options: argparse.Namespace) -> int:
         print_sections(shown, console_on(sys.stdout))
         print(f"{'PASSED' if verdicts.passed else 'FAILED'}: {verdicts.said}")
     return 0 if verdicts.passed else 1
+
+
+def _begin(options: argparse.Namespace) -> int:
+    from assay.gate.starter import write_starter
+
+    given = {"DIR": options.folder, "--policy": options.policy, "--out": options.out}
+    given["--format"] = None if options.format == "text" else options.format
+    if others := [name for name, value in given.items() if value is not None]:
+        problem = f"--init writes a policy and checks no run, so {others[0]} has no effect."
+        raise UsageError(problem, "First assay gate --init FILE.", code="bad-option", key="init")
+    path = write_starter(options.init)
+    print(f"A policy to begin with is in {path}. Change it to what you would accept, then:")
+    print(f"assay gate DIR --policy {path}")
+    return 0

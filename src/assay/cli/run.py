@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.endpoint import dry_run, say_spent, spending_of
-from assay.cli.larger import larger_command
+from assay.cli.larger import next_commands
 from assay.cli.tools import add_shared, examples_of, filled, print_stages, settings_of, show, shown_progress, write
 from assay.cli.where import LOCAL, add_where, executor_of
 from assay.errors import UsageError
@@ -130,7 +130,7 @@ def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Ex
     elif options.json:
         write(run.findings.to_json(), None)
     else:
-        show([run], run.folder / "report.html", options, larger_command(options, add_options))
+        show([run], run.folder / "report.html", options, next_commands([run], options, add_options))
     return telling.ended()
 
 
@@ -189,4 +189,4 @@ def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argpa
     rest = seconds - sum(run.info.timings["run"] for run in runs)
     print(f"  {'pages, loading':14} {max(0, rest):5.0f} s", file=sys.stderr)
     print(file=sys.stderr, flush=True)
-    show(runs, folder / "report.html", options, larger_command(options, add_options))
+    show(runs, folder / "report.html", options, next_commands(runs, options, add_options))

@@ -133,14 +133,17 @@ def values_of(option: str, pairs: Sequence[str], form: str, example: str) -> dic
     return values
 
 
-def show(runs: Sequence[Run], page: Path, options: argparse.Namespace, larger: str = "") -> None:
-    """Print the findings of runs, the place of their page, and the command for a larger sample."""
-    from assay.report import terminal_summary, terminal_where
+def show(
+    runs: Sequence[Run], page: Path, options: argparse.Namespace, following: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Print the findings of runs, the place of their page, and the commands that could follow with their purposes."""
+    from assay.report import terminal_bottom_line, terminal_summary, terminal_where
 
     console = console_on(sys.stdout)
     for run in runs:
         terminal_summary(run, console, verbose=options.verbose, brief=len(runs) > 1 and not options.verbose)
-    terminal_where(page, console, larger)
+    terminal_bottom_line(runs, console)
+    terminal_where(page, console, following)
 
 
 def write(text: str, out: str | None) -> None:

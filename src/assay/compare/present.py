@@ -25,13 +25,14 @@ from assay.blocks import (
     TableCell,
     data_table,
 )
+from assay.compare.chart import changes_chart
 from assay.compare.differences import Difference, changed, difference_table, is_bias, tested_and_clear
 from assay.compare.runs import DIFFERENCES, Comparison
-from assay.diagnosis import FOLLOWS
 from assay.findings import Table as Data
 from assay.notebooks import Shown, show_by_sections
 from assay.probes import known_probe, metric_named, say_group
 from assay.text import Figure, Mark, Name, Strong, Text, listed, plain
+from assay.verdict import Says
 from assay.wording import equals, interval, number, plural
 
 MOST_ROWS = 60  # of a table that a page shows; its data have all
@@ -137,10 +138,11 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
     for part in parts:
         blocks += _warnings(part)
         said, clear = _counted(part)
-        blocks.append(
-            Prose([[Strong([Name(known_probe(part.probe).title), ". ", said]), " The largest first:" if clear else ""]])
-        )
+        blocks.append(Prose([Strong([Name(known_probe(part.probe).title), ". ", said])]))
+        chart = changes_chart(part.differences, several=several, language=part.models[0] if part.model else "")
+        blocks += [chart] if chart else []
         if clear:
+            blocks.append(Prose(["The largest first:"]))
             blocks.append(Prose([_told(part, each, several) for each in _telling(part, clear)], Role.ITEMS))
         if part.remarks:
             blocks.append(Prose(_remarks(part, {name: name for name in part.models}, several)))
@@ -149,13 +151,13 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
 
 
 def _warnings(part: Comparison) -> list[Block]:
-    """Which models' answers follow the option's place; their numbers say little about bias."""
-    found: list[Text] = [["Warning: ", Name(note), "."] for note in part.notes if FOLLOWS in note]
+    """Which models' answers cannot be used, and why; their numbers say little about bias."""
+    found: list[Text] = [["Warning: ", Name(note), "."] for note in part.notes if Says.UNUSABLE in note]
     return [Prose(found, Role.WARNING)] if found else []
 
 
 def _notes(part: Comparison) -> list[str]:
-    return [f"Note: {note}" for note in part.notes if FOLLOWS not in note]
+    return [f"Note: {note}" for note in part.notes if Says.UNUSABLE not in note]
 
 
 def _counted(part: Comparison) -> tuple[str, list[Difference]]:

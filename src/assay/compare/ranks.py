@@ -15,7 +15,6 @@ import numpy as np
 from assay.compare.differences import Key, key_of
 from assay.compare.present import language_section
 from assay.compare.runs import Comparison, compare_runs, drawn_as
-from assay.diagnosis import FOLLOWS
 from assay.errors import AssayError, UsageError
 from assay.findings import Estimate
 from assay.probes import known_probe, probes, run_names, varieties
@@ -24,7 +23,7 @@ from assay.ranking import Leaderboard, Pair, Ranked, Ranking, Unranked
 from assay.run import Kind, Run
 from assay.runs.score import gathered_again
 from assay.stats import holm
-from assay.verdict import CLEAR
+from assay.verdict import CLEAR, Says
 from assay.wording import share
 
 SAME = 0.9
@@ -113,9 +112,8 @@ class _Models:
     def unusable(self, place: int) -> str:
         """Why a run cannot be ranked; else its answers are read, for comparing them."""
         run = self.runs[place]
-        found = run.findings.diagnosis
-        if found is not None and found.follows_place:
-            return FOLLOWS
+        if why := run.findings.unusable:
+            return f"{Says.UNUSABLE}: {why}"
         if not self._headlines(place):
             return next((each.note for each in self._about(place) if each.note), "it has no estimate of this bias")
         try:
@@ -186,13 +184,23 @@ class _Models:
             if clear:
                 less[other if worse.value > 0 else one] += 1
             known = None if own is None else q
-            found.append(Pair(self.names[one], self.names[other], worse, own, known, clear))
+            smallest = self._smallest((one, other), key)
+            found.append(Pair(self.names[one], self.names[other], worse, own, known, clear, smallest))
         models = [
             Ranked(self.runs[each], self.names[each], self._headlines(each)[key], 1 + less[each]) for each in places
         ]
         metric = self.probe.metric(key[0])
         models.sort(key=lambda each: (each.rank, metric.badness(shown_value(each.estimate))))
         return Ranking(key[0], dict(models[0].estimate.group), models, found, apart)
+
+    def _smallest(self, pair: tuple[int, int], key: Key) -> float | None:
+        """The smallest effect worth a headline in either of two runs; None where the probe makes no such claim."""
+        family = self.probe.family_of(key[0], dict(key[1]))
+        claim = next((each for each in self.probe.claims if each.of == family), None)
+        if claim is None:
+            return None
+        chosen = [self.runs[place].info.settings.get(claim.setting) for place in pair]
+        return min(claim.smallest if each is None else float(each) for each in chosen)
 
     def _change(self, one: int, other: int, key: Key) -> Change | None:
         found = self._contrast(one, other)

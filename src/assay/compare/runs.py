@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from assay.blocks import Chart, Section
 from assay.compare.differences import Difference, difference_table, differences_of
-from assay.diagnosis import Diagnosis
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.decoding import whole_number
 from assay.findings import Table
@@ -23,6 +22,7 @@ from assay.run import Kind, Run
 from assay.runs.folder import INFO, read_info, read_run
 from assay.runs.score import gathered_again
 from assay.settings import MOST_DRAWS
+from assay.verdict import Says
 
 T = TypeVar("T")
 
@@ -163,7 +163,8 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     counts: dict[str, Sequence[Common]] = {}
     remarks: dict[str, Sequence[str]] = {}
     tables: dict[str, Table] = {}
-    notes = [f"{name}: {found.why}" for name, found in _diagnosed(names, runs) if found.follows_place]
+    judged = [(name, run.findings.unusable) for name, run in zip(names, runs, strict=True)]
+    notes = [f"{name}: {Says.UNUSABLE}: {why}" for name, why in judged if why]
     sides = [
         _or_note(partial(method.recall, run, partial(gathered_again, run)), name, notes)
         for name, run in zip(names, runs, strict=True)
@@ -213,12 +214,6 @@ def drawn_as(run: Run) -> dict[str, Any]:
             key="resamples",
         )
     return {**settings, "resamples": resamples}
-
-
-def _diagnosed(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, Diagnosis]]:
-    for name, run in zip(names, runs, strict=True):
-        if run.findings.diagnosis is not None:
-            yield name, run.findings.diagnosis
 
 
 def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:

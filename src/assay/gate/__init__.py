@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.gate.judge import Judgement, Outcome
+    from assay.gate.judge import Code, Judgement, Outcome
     from assay.gate.policy import Limit, Policy, read_policy
     from assay.gate.verdicts import Verdicts
 
-__all__ = ["Judgement", "Limit", "Outcome", "Policy", "Verdicts", "gate", "read_policy"]
+__all__ = ["Code", "Judgement", "Limit", "Outcome", "Policy", "Verdicts", "gate", "read_policy"]
 
 
 def gate(folder: str | Path, policy: str | Path | Policy) -> Verdicts:
@@ -24,7 +24,11 @@ def gate(folder: str | Path, policy: str | Path | Policy) -> Verdicts:
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    homes = {"judge": ("Judgement", "Outcome"), "policy": ("Limit", "Policy", "read_policy"), "verdicts": ("Verdicts",)}
+    homes = {
+        "judge": ("Code", "Judgement", "Outcome"),
+        "policy": ("Limit", "Policy", "read_policy"),
+        "verdicts": ("Verdicts",),
+    }
     for home, names in homes.items():
         if name in names:
             return getattr(import_module(f"assay.gate.{home}"), name)

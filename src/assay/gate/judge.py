@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,9 +20,18 @@ class Outcome(StrEnum):
     SKIP = "skip"
 
 
+class Code(StrEnum):
+    """Why something failed or was skipped, for programs."""
+
+    LIMIT = "limit"
+    VERDICT = "verdict"
+    UNUSABLE = "unusable"
+    FEW = "too-few"
+
+
 @dataclass(frozen=True)
 class Judgement:
-    """A limit, an estimate and the outcome, with the reason in words.
+    """A limit, an estimate and the outcome, with the reason in words, and as a code unless it passed.
 
     Against a baseline `value`, `low` and `high` are of how much worse the model is. `corrected` is the number that the
     interval belongs to, where that is not the value. `margin` is how far the judged bound is from its limit, below 0
@@ -44,6 +54,7 @@ class Judgement:
     level: float | None = None
     n: int | None = None
     margin: float | None = None
+    code: Code | None = None
 
 
 def judge(policy: Policy, limit: Limit, estimate: Estimate, worse: Estimate | str | None = None) -> Judgement:
@@ -59,7 +70,19 @@ def judge(policy: Policy, limit: Limit, estimate: Estimate, worse: Estimate | st
         outcome, reason, margin = _by_bounds(policy, limit, judged)
     about = limit.title, limit.rule, outcome, reason, limit.metric, dict(judged.group)
     numbers = {key: getattr(judged, key) for key in ("value", "corrected", "low", "high", "level", "n")}
-    return Judgement(*about, **numbers, margin=margin)
+    code = None if outcome is Outcome.PASS else Code.FEW if _lacks_answers(limit, judged, margin) else Code.LIMIT
+    return Judgement(*about, **numbers, margin=margin, code=code)
+
+
+_TOO_FEW = re.compile(r"\b(too few|fewer than|are needed|in most resamples)\b")
+"""How probes' notes say that there are too few answers, templates or names for a number or its interval."""
+
+
+def _lacks_answers(limit: Limit, judged: Estimate, margin: float | None) -> bool:
+    """Whether nothing could be judged because there are too few answers for a number, its interval or its test."""
+    unknown = judged.chance is Chance.UNTOLD if limit.clear_of_chance is not None else judged.low is None
+    missing = judged.value is None or (unknown and margin is None)
+    return missing and _TOO_FEW.search(judged.note or "") is not None
 
 
 _NOT_CONTAINED = "its interval does not contain it, so no bound can be checked"

@@ -20,7 +20,16 @@ Undefined = Annotated[
 NoInterval = Annotated[Literal["fail", "value"], msgspec.Meta(description='"fail" or "value"', examples=['"fail"'])]
 Missing = Annotated[Literal["fail", "skip"], msgspec.Meta(description='"fail" or "skip"', examples=['"fail"'])]
 Accepted = Annotated[
-    Sequence[Literal["clear bias", "small bias", "no clear bias", "too few questions"]],
+    Sequence[
+        Literal[
+            "answers cannot be used",
+            "clear bias",
+            "small bias",
+            "no clear bias",
+            "too few questions",
+            "this set cannot tell",
+        ]
+    ],
     msgspec.Meta(min_length=1, description="a list of verdicts", examples=['["no clear bias", "small bias"]']),
 ]
 Match = str | bool | Sequence[str]
@@ -114,9 +123,9 @@ class Policy:
     """Limits, and the rules for limits that do not set their own.
 
     `undefined` is for estimates without a value, `no_interval` for a value without an interval ("value" judges the
-    value itself), `missing` for limits that select nothing. `position` is for runs whose answers follow the place of
-    the options (`assay.diagnosis`), whatever the limits say of them; `accept` are the verdicts (`assay.verdict`) that a
-    run may have, all where it is None.
+    value itself), `missing` for limits that select nothing. `unusable` is for runs whose answers cannot be used
+    (`assay.verdict`), whatever the limits say of them; `accept` are the verdicts that a run may have, all where it is
+    None.
     """
 
     limits: Sequence[Limit]
@@ -124,7 +133,7 @@ class Policy:
     no_interval: NoInterval = "fail"
     missing: Missing = "fail"
     name: str = "policy"
-    position: Missing = "fail"
+    unusable: Missing = "fail"
     accept: Accepted | None = None
 
     def __post_init__(self) -> None:
@@ -149,7 +158,7 @@ def read_policy(path: str | Path) -> Policy:
         limit if limit.baseline is None else replace(limit, baseline=path.parent / Path(limit.baseline).expanduser())
         for limit in limits
     ]
-    return file.table(Policy, keys=("limit", *_RULES, "position", "accept"), limits=limits, name=path.name)
+    return file.table(Policy, keys=("limit", *_RULES, "unusable", "accept"), limits=limits, name=path.name)
 
 
 def _check_types(given: Limit | Policy) -> None:

@@ -17,12 +17,13 @@ from assay.compare.differences import Key, key_of
 from assay.diagnosis import FOLLOWS
 from assay.errors import AssayError, DataError, UsageError, near
 from assay.findings import Estimate
-from assay.gate.judge import Judgement, Outcome, judge
+from assay.gate.judge import Code, Judgement, Outcome, judge
 from assay.gate.policy import Limit, Match, Policy
 from assay.gate.verdicts import Verdicts
 from assay.probes import metrics_called, part_keys, probes
 from assay.run import Run
 from assay.runs.folder import open_bare, open_runs, run_folders, unfinished_folders
+from assay.verdict import Says
 
 
 def judge_folder(folder: Path, policy: Policy) -> Verdicts:
@@ -32,15 +33,14 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
         raise UsageError("this run is not finished.", remedy, code="unfinished-run", file=unfinished[0])
     gates = _Gate(folder, policy, open_runs(folder))
     judgements = [judgement for limit in policy.limits for judgement in gates.judgements(limit)]
-    judgements += [_accepted(run, policy.accept) for run in gates.runs if policy.accept is not None]
+    judgements += [judgement for run in gates.runs for judgement in _of_verdict(run, policy)]
     if all(judgement.outcome is Outcome.SKIP for judgement in judgements):
         nothing = "every limit was skipped, so nothing was checked"
-        judgements.append(Judgement("the policy", "at least one estimate is checked", Outcome.FAIL, nothing, "*", {}))
-    positions = [_position(run, policy) for run in gates.runs]
-    judgements += [each for each in positions if isinstance(each, Judgement)]
+        rule = "at least one estimate is checked"
+        judgements.append(Judgement("the policy", rule, Outcome.FAIL, nothing, "*", {}, code=Code.LIMIT))
     notes = dict.fromkeys(note for compared in gates.compared.values() for note in compared.notes)
-    unjudged = [each for each in positions if isinstance(each, str) and each]
-    return Verdicts(str(folder), policy.name, judgements, [*notes, *unjudged])
+    not_checked = [note for run in gates.runs if (note := _not_checked(run, policy))]
+    return Verdicts(str(folder), policy.name, judgements, [*notes, *not_checked])
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Gate:
 
     def _not_judged(self, limit: Limit, absent: _Absent) -> Judgement:
         outcome = Outcome("fail" if absent.misspelt else self.policy.rule("missing", limit))
-        return Judgement(limit.title, limit.rule, outcome, absent.why, limit.metric, {})
+        return Judgement(limit.title, limit.rule, outcome, absent.why, limit.metric, {}, code=Code.LIMIT)
 
     def _beside(self, limit: Limit, run: Run) -> _Compared:
         """A run compared with a limit's baseline, once for all limits."""
@@ -120,34 +120,54 @@ class _Gate:
         raise refused(problem, "Name the folder of one run, or of a tour.", code="not-comparable")
 
 
-# --- whether estimates mean anything
+# --- verdicts, and whether estimates mean anything
 
 
-def _accepted(run: Run, accept: Sequence[str]) -> Judgement:
-    """Whether a run's verdict is one of those that are accepted."""
-    verdict, title = run.findings.verdict, f"verdict: {' or '.join(accept)}"
-    about: dict[str, Any] = {"metric": f"{run.probe}.verdict", "group": {}, "model": run.model, "run": str(run.folder)}
+def _of_verdict(run: Run, policy: Policy) -> Iterator[Judgement]:
+    """The judgements of a run's verdict: whether its answers can be used, and whether the policy accepts it.
+
+    Where the answers cannot be used, that alone is judged, unless the policy names this verdict among the accepted.
+    """
+    why, verdict = _why_unusable(run), run.findings.verdict
+    about: dict[str, Any] = {"group": {}, "model": run.model, "run": str(run.folder)}
+    if why:
+        said = Judgement(_USABLE, _USABLE, Outcome(policy.unusable), why, f"{run.probe}.unusable", **about)
+        yield replace(said, code=Code.UNUSABLE)
+    if policy.accept is None or (why and Says.UNUSABLE not in policy.accept):
+        return
+    title = f"verdict: {' or '.join(policy.accept)}"
+    about["metric"] = f"{run.probe}.verdict"
     if verdict is None:
-        why = "the run has no verdict: its probe gives none"
-        return Judgement(title, title, Outcome.FAIL, why, **about)
-    outcome = Outcome.PASS if verdict.says in accept else Outcome.FAIL
-    return Judgement(title, title, outcome, f"{verdict.says}: {verdict.why}", **about)
+        without = "the run has no verdict: its probe gives none"
+        yield Judgement(title, title, Outcome.FAIL, without, **about, code=Code.VERDICT)
+        return
+    reason = f"{verdict.says}: {verdict.why}"
+    if verdict.says in policy.accept:
+        yield Judgement(title, title, Outcome.PASS, reason, **about)
+    else:
+        code = Code.FEW if verdict.says in (Says.FEW, Says.CANNOT) else Code.VERDICT
+        yield Judgement(title, title, Outcome.FAIL, reason, **about, code=code)
 
 
-_POSITION = "answers do not follow the option's place"
+_USABLE = "answers can be used"
 
 
-def _position(run: Run, policy: Policy) -> Judgement | str:
-    """That the answers of a run follow the place of the options, a note that this is not judged, or nothing to say."""
-    diagnosis = run.findings.diagnosis
-    if diagnosis is None:
+def _why_unusable(run: Run) -> str:
+    """Why a run's answers cannot be used; empty if they can, or if that is not known."""
+    verdict, diagnosis = run.findings.verdict, run.findings.diagnosis
+    if verdict is not None and verdict.says is Says.UNUSABLE:
+        return f"{verdict.says}: {verdict.why}"
+    return f"{Says.UNUSABLE}: {diagnosis.why}" if diagnosis is not None and diagnosis.follows_place else ""
+
+
+def _not_checked(run: Run, policy: Policy) -> str:
+    """A note on what was not checked about a run's answers; empty if there is nothing to say."""
+    if why := _why_unusable(run):
+        skipped = f'{run.folder} did not fail, because of unusable = "skip": {why}'
+        return skipped if policy.unusable == "skip" else ""
+    if run.findings.diagnosis is None:
         return f"{run.folder} has no diagnosis: whether {FOLLOWS} was not checked"
-    if not diagnosis.follows_place:
-        return ""
-    if policy.position == "skip":
-        return f'{run.folder} was not checked for position (position = "skip"): {diagnosis.why}'
-    metric, where = f"{run.probe}.position", str(run.folder)
-    return Judgement(_POSITION, _POSITION, Outcome.FAIL, diagnosis.why, metric, {}, model=run.model, run=where)
+    return ""
 
 
 # --- which estimates

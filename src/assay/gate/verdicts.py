@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from xml.etree import ElementTree
 
 from assay.blocks import Block, Column, Group, Kind, Prose, Role, Row, Section, Table
-from assay.gate.judge import Judgement, Outcome
+from assay.gate.judge import Code, Judgement, Outcome
 from assay.probes import say_group
 from assay.text import Name, Text
 from assay.wording import count, interval, number, plural, visible
@@ -89,7 +89,9 @@ class Verdicts:
                 names = {"classname": _xml(each.metric), "name": _xml(self.named(each)), "time": "0"}
                 case = ElementTree.SubElement(suite, "testcase", names)
                 if each.outcome is Outcome.FAIL:
-                    failure = ElementTree.SubElement(case, "failure", {"type": "limit", "message": _xml(each.reason)})
+                    failure = ElementTree.SubElement(
+                        case, "failure", {"type": each.code or Code.LIMIT, "message": _xml(each.reason)}
+                    )
                     failure.text = _xml("\n".join(filter(None, (each.rule, _figures(each), each.reason))))
                 elif each.outcome is Outcome.SKIP:
                     ElementTree.SubElement(case, "skipped", {"message": _xml(each.reason)})

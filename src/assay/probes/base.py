@@ -98,6 +98,17 @@ class Metric:
     def title(self) -> str:
         return f"{self.symbol} {self.name}".strip()
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of its scale on first screens, the same in every run: of a signed number the inner half, where
+        differences between models are; a value beyond is drawn as an arrow.
+
+        >>> Metric("accuracy", "accuracy").ends, Metric("s", "s", bounds=(-1.0, 1.0)).ends
+        ((0.0, 1.0), (-0.5, 0.5))
+        """
+        low, high = self.bounds
+        return (low / 2, high / 2) if low < 0 else (low, high)
+
     def badness(self, value: Any) -> Any:
         """How bad a value (or array of values) is on the metric's own scale; larger is worse.
 
@@ -109,12 +120,17 @@ class Metric:
 
 @dataclass(frozen=True)
 class Claim:
-    """A kind of claim that a run makes: estimates of a family, or rows of a table, differ from `neutral`.
+    """A kind of claim that a run makes: estimates of a kind, or rows of a table, differ from `neutral`.
 
-    `of` is the family (`Probe.family_of`), or the table whose `column` has the effect; with `above_floor`, the neutral
-    value is the chance level. `said` is the plural noun for them. An effect below `smallest` makes no headline; `why`
-    gives the reason, and users change the value with `setting`. In a `mirrored` table each row has a twin with the
-    opposite effect.
+    `of` is the kind (`Probe.family_of`, `Probe.family_of_row`), for a table the one whose `column` has the effect; with
+    `above_floor`, the neutral value is the chance level. `said` is the plural noun for them. An effect below `smallest`
+    makes no headline; `why` gives the reason, and users change the value with `setting`. In a `mirrored` table each row
+    has a twin with the opposite effect. `named_by` are the columns that name a row.
+
+    Kinds of one `family` are corrected together, and can change the verdict; a kind without one is a list. q is Holm's,
+    times the number of families; with `discoveries` it is Benjamini and Hochberg's, as in lists, and the smallest q
+    times the number of families decides. `ruled_out` is the largest effect that a verdict of no bias may leave open, or
+    0: twice the smallest.
     """
 
     of: str
@@ -126,11 +142,21 @@ class Claim:
     neutral: float = 0.0
     above_floor: bool = False
     mirrored: bool = False
+    family: str = ""
+    discoveries: bool = False
+    ruled_out: float = 0.0
+    named_by: tuple[str, ...] = ()
 
     def as_setting(self) -> Any:
         """The field of the probe's settings that sets `smallest`."""
         said = f"the smallest effect worth a headline: {self.why}"
         return setting(self.smallest, said, least=0, most=2, real=True, example=f"{self.smallest:g}")
+
+
+def ruled_out_setting(default: float) -> Any:
+    """The field of a probe's settings that sets `Claim.ruled_out`."""
+    said = "the largest bias that “no clear bias” may leave open"
+    return setting(default, said, least=0, most=2, real=True, example=f"{default:g}")
 
 
 @dataclass(frozen=True)
@@ -183,6 +209,7 @@ class Probe:
     cautions: Sequence[str] = ()
     claims: Sequence[Claim] = ()
     family_of: Callable[[str, Mapping[str, str]], str] = lambda metric, group: metric
+    family_of_row: Callable[[str, Mapping[str, Any]], str] = lambda table, row: table
     decisive: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
     ranked: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates[:1]
     place: int = 100

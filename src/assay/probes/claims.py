@@ -1,72 +1,322 @@
-"""A run's claims and its verdict, from its estimates and tables and the rules in its probe's descriptor."""
+"""A run's claims and its verdict, from its estimates and tables, the rules in its probe's descriptor, and its grounds.
+
+Within a family q is Holm's p times the number of families, so that each has a fixed share of the 5%: what one family
+shows never makes a test of another easier. Lists keep Benjamini and Hochberg's q, and cannot change the verdict.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from assay.diagnosis import FOLLOWS_PLACE
 from assay.findings import Cell, Estimate, Findings, Table, tidy
 from assay.probes.base import Claim, Probe
+from assay.probes.diagnose import following_place
 from assay.stats import holm
-from assay.verdict import CLEAR, Family, Says, Verdict
+from assay.verdict import CLEAR, OPEN, STANDS_OUT, Family, Grounds, Says, Verdict, VerdictPart
 from assay.wording import number
 
 ENOUGH = 2.0
-"""An interval rules out a relevant bias if it lies within this many times the smallest effect."""
+"""A verdict of no bias leaves open at most this many times the smallest effect, unless its claim says otherwise."""
+_NAMED = 3
+"""How many effects a verdict names of a kind."""
 
 
-class _Test(NamedTuple):
+@dataclass(frozen=True)
+class _Test:
+    """One test: where it stands (estimate number, or table and row), its effect, its p and q, and what it is called."""
+
+    at: tuple[str, int]
+    effect: float  # its distance from what is neutral
+    p: float | None
     q: float | None
-    effect: float
-
-
-class _Claimed(NamedTuple):
-    estimates: list[Estimate]
-    tables: dict[str, Table]
-    least: Mapping[str, float | None]  # by family: its smallest q after Holm's correction
+    value: float
+    called: str
+    title: str = ""
 
 
 def with_claims(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -> Findings:
-    """The findings with the verdict and with the claims marked, in estimates and in the tables' column `claimed`."""
-    kinds = {claim.of for claim in probe.claims}
-    families = [probe.family_of(each.metric, each.group) for each in findings.estimates]
-    tables = {name: table for name, table in findings.tables.items() if name in kinds}
-    found = _claimed(findings.estimates, [each if each in kinds else None for each in families], tables)
-    told = [
-        _family(claim, _tests(claim, findings, probe), found.least.get(claim.of), settings) for claim in probe.claims
+    """The findings with q, with the claims marked in estimates and in the tables' column `claimed`, and the verdict."""
+    tests = {claim.of: list(_tests(claim, findings, probe)) for claim in probe.claims}
+    families = list(dict.fromkeys(claim.family for claim in probe.claims if claim.family and tests[claim.of]))
+    q_of: dict[tuple[str, int], float] = {}
+    least: dict[str, float | None] = {}
+    for family in families:
+        own = [claim for claim in probe.claims if claim.family == family]
+        found = _of_family(own, tests, len(families))
+        q_of |= found
+        smallest = [found[test.at] for claim in own for test in tests[claim.of] if test.at in found]
+        times = len(families) if any(claim.discoveries for claim in own) else 1  # Holm's q has the share already
+        least[family] = min(1.0, times * min(smallest)) if smallest else None
+    told = []
+    claimed: dict[tuple[str, int], bool] = {}
+    for claim in probe.claims:
+        corrected = [replace(test, q=q_of.get(test.at, test.q)) for test in tests[claim.of]]
+        tests[claim.of] = corrected
+        limit = least.get(claim.family, 0.0)
+        for test in corrected:
+            if test.q is not None and limit is not None:
+                claimed[test.at] = max(test.q, limit) <= CLEAR
+        told.append(_family(claim, corrected, claimed, least.get(claim.family), settings))
+    estimates = [
+        replace(each, q=_tidied(q_of.get(("", place), each.q)), claimed=claimed.get(("", place), each.claimed))
+        for place, each in enumerate(findings.estimates)
     ]
-    verdict = _verdict(findings, probe, told)
-    return replace(findings, estimates=found.estimates, tables={**findings.tables, **found.tables}, verdict=verdict)
+    tables = {
+        name: _marked(table, name, q_of, claimed) if "q" in table.columns and _is_claim(name, table, probe) else table
+        for name, table in findings.tables.items()
+    }
+    marked = replace(findings, estimates=estimates, tables=tables)
+    judged = _Judged(marked, probe, told, tests, claimed, settings, findings.grounds or Grounds())
+    return replace(marked, verdict=judged.verdict())
+
+
+def _of_family(
+    claims: Sequence[Claim], tests: Mapping[str, Sequence[_Test]], families: int
+) -> dict[tuple[str, int], float]:
+    """q of the tests of a family."""
+    if any(claim.discoveries for claim in claims):
+        return {test.at: test.q for claim in claims for test in tests[claim.of] if test.q is not None}
+    some = [
+        (test, 0.5 if claim.mirrored else 1.0) for claim in claims for test in tests[claim.of] if test.p is not None
+    ]
+    p, weight = np.array([test.p for test, _ in some], np.float64), np.array([each for _, each in some], np.float64)
+    q = np.minimum(families * holm(p, weight), 1.0).tolist()
+    return {test.at: each for (test, _), each in zip(some, q, strict=True)}
+
+
+def _tests(claim: Claim, findings: Findings, probe: Probe) -> Iterator[_Test]:
+    """Everything of a kind that has a value, tested or not."""
+    for place, e in enumerate(findings.estimates):
+        if probe.family_of(e.metric, e.group) == claim.of and e.value is not None:
+            found, title = e.value if e.corrected is None else e.corrected, f"the {probe.metric(e.metric).title}"
+            yield _Test(("", place), abs(found - _neutral(claim, e)), e.p, e.q, found, probe.say_group(e.group), title)
+    for name, table in findings.tables.items():
+        if "q" not in table.columns or claim.column not in table.columns:
+            continue
+        for place, row in enumerate(table.records()):
+            if probe.family_of_row(name, row) == claim.of and (value := _number(row[claim.column])) is not None:
+                called = ", ".join(str(row[column]) for column in claim.named_by)
+                p, q = (_number(row.get(column)) for column in ("p", "q"))
+                yield _Test((name, place), abs(value - claim.neutral), p, q, value, called)
+
+
+def _is_claim(name: str, table: Table, probe: Probe) -> bool:
+    kinds = {claim.of for claim in probe.claims}
+    return any(probe.family_of_row(name, row) in kinds for row in table.records()) or name in kinds
+
+
+def _tidied(q: float | None) -> float | None:
+    return _number(tidy("q", q))
+
+
+def _number(cell: Cell) -> float | None:
+    return float(cell) if isinstance(cell, int | float) else None
+
+
+def _neutral(claim: Claim, estimate: Estimate) -> float:
+    return estimate.floor if claim.above_floor and estimate.floor is not None else claim.neutral
+
+
+def _smallest(claim: Claim, settings: Mapping[str, Any]) -> float:
+    return float(settings.get(claim.setting, claim.smallest))
+
+
+def _family(
+    claim: Claim,
+    tests: Sequence[_Test],
+    claimed: Mapping[tuple[str, int], bool],
+    least: float | None,
+    settings: Mapping[str, Any],
+) -> Family:
+    smallest, times = _smallest(claim, settings), 2 if claim.mirrored else 1
+    some = [test for test in tests if test.q is not None]
+    clear = [test for test in some if claimed.get(test.at)]
+    large = [test for test in clear if test.effect >= smallest]
+    n, n_clear, n_large = (len(own) // times for own in (some, clear, large))
+    q = _tidied(min((test.q for test in some if test.q is not None), default=None))
+    decides = _tidied(least) if claim.family else q
+    return Family(claim.of, n, q, decides, n_clear, n_large, smallest, claim.family or None)
+
+
+def _marked(
+    table: Table, name: str, q_of: Mapping[tuple[str, int], float], claimed: Mapping[tuple[str, int], bool]
+) -> Table:
+    """The table with its q, and a column `claimed` after it: 1, 0, or empty if nothing was tested."""
+    at = list(table.columns).index("q")
+    rows = [
+        [
+            *row[:at],
+            _tidied(q_of.get((name, place), _number(row[at]))),
+            _flag(claimed.get((name, place))),
+            *row[at + 1 :],
+        ]
+        for place, row in enumerate(table.rows)
+    ]
+    columns = [*table.columns[: at + 1], "claimed", *table.columns[at + 1 :]]
+    return replace(table, columns=columns, rows=rows)
+
+
+def _flag(claimed: bool | None) -> int | None:
+    return None if claimed is None else int(claimed)
+
+
+# --- the verdict
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What a verdict is made from: the findings with their claims, the tests by kind, and what the settings allow."""
+
+    findings: Findings
+    probe: Probe
+    kinds: Sequence[Family]
+    tests: Mapping[str, Sequence[_Test]]
+    claimed: Mapping[tuple[str, int], bool]
+    settings: Mapping[str, Any]
+    grounds: Grounds
+
+    def verdict(self) -> Verdict | None:
+        unusable = self.grounds.unusable or following_place(self.findings.diagnosis)
+        if unusable is not None:
+            return Verdict(Says.UNUSABLE, unusable.why, self.kinds, unusable.id, self.parts, unusable.next)
+        if not self.kinds:
+            return None
+        for says in (Says.CLEAR, Says.SMALL):
+            if told := ", ".join(self._told(says)):
+                how = "large enough for a headline" if says is Says.CLEAR else "too small for a headline"
+                found = f"statistically clear and {how}: {told}"
+                return Verdict(says, self._sentence(found, *self._standing), self.kinds, None, self.parts)
+        return self._without_claims()
+
+    @cached_property
+    def parts(self) -> list[VerdictPart]:
+        """What stands out or stays open, without what is claimed."""
+        clear = [each for each in self.findings.estimates if each.claimed]
+        known = [(each.metric, dict(each.group)) for each in clear]
+        return [part for part in self.grounds.parts if (part.metric, dict(part.group)) not in known]
+
+    @property
+    def _standing(self) -> list[str]:
+        return _some([part.why for part in self.parts if part.status == STANDS_OUT])
+
+    def _sentence(self, *told: str) -> str:
+        return "; ".join(filter(None, [self.grounds.manner(self.findings.estimates), *told]))
+
+    def _told(self, says: Says) -> Iterator[str]:
+        """For every kind that decides: how many of it are clear, and the strongest ones by name."""
+        for claim, kind in zip(self.probe.claims, self.kinds, strict=True):
+            some = kind.large if says is Says.CLEAR else kind.claimed
+            if kind.family is None or not some:
+                continue
+            least = kind.smallest if says is Says.CLEAR else 0.0
+            clear = [test for test in self.tests[claim.of] if self.claimed.get(test.at) and test.effect >= least]
+            clear.sort(key=lambda test: -test.effect)
+            named = _some([f"{test.called}: {_signed(test.value)}" for test in clear[:: 2 if claim.mirrored else 1]])
+            what = (
+                clear[0].title
+                if kind.tests <= _NAMED and clear[0].title
+                else f"{some:,} of {kind.tests:,} {claim.said}"
+            )
+            yield f"{what} ({'; '.join(named)})"
+
+    def _without_claims(self) -> Verdict:
+        """The verdict where nothing that could change it is clear: the numbers rule a bias out, or do not."""
+        grounds, wide = self.grounds, _not_ruled_out(self.findings, self.probe, self.settings)
+        parts = [*self.parts, *(part for part in wide if part.metric)]
+        nothing = "nothing that decides is statistically clear"
+        if not (self._standing or wide or grounds.doubts):
+            still_open = _some([part.why for part in self.parts if part.status == OPEN])
+            rest = [f"not settled: {'; '.join(still_open)}"] if still_open else []
+            bounds = grounds.rules_out or "every interval that decides lies within what may stay open"
+            return Verdict(Says.NONE, self._sentence(f"{nothing}, and {bounds}", *rest), self.kinds, None, parts)
+        reasons = "; ".join([part.why for part in wide[:1]] + [doubt.why for doubt in grounds.doubts])
+        needed = [grounds.needed[part.metric] for part in wide if part.metric in grounds.needed]
+        most = max(needed, key=lambda each: float("inf") if each.limit is None else each.limit, default=None)
+        beyond = not grounds.more if most is None else most.limit is None
+        step = next((doubt.next for doubt in grounds.doubts if doubt.next), None)
+        if step is None and most is not None and most.limit is not None:
+            step = f"--limit {most.limit} {most.options}".strip()
+        told = [*self._standing, nothing + (f", but {reasons}" if reasons else ""), most.why if most else ""]
+        return Verdict(Says.CANNOT if beyond else Says.FEW, self._sentence(*told), self.kinds, None, parts, step)
+
+
+def _some(told: Sequence[str]) -> list[str]:
+    """The first of them, and how many more there are."""
+    return [*told[:_NAMED], *([f"{len(told) - _NAMED} more"] if len(told) > _NAMED else [])]
+
+
+def _signed(value: float) -> str:
+    return number(value).replace("-", "−")
+
+
+def _not_ruled_out(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -> list[VerdictPart]:
+    """The decisive numbers whose intervals do not rule out every relevant bias."""
+    claims = {claim.of: claim for claim in probe.claims}
+    own = [
+        (claims[kind], each)
+        for each in probe.decisive(findings.estimates)
+        for kind in [probe.family_of(each.metric, each.group)]
+        if kind in claims and claims[kind].family and not probe.part_keys & each.group.keys()
+    ]
+    if not own:
+        return [VerdictPart(OPEN, "", {}, "no interval can rule a bias out")]
+    found = []
+    for claim, each in own:
+        where = f"the {probe.metric(each.metric).title} ({probe.say_group(each.group)})"
+        if why := _open(claim, each, settings):
+            found.append(VerdictPart(OPEN, each.metric, dict(each.group), f"{where} {why}"))
+    return found
+
+
+def _open(claim: Claim, each: Estimate, settings: Mapping[str, Any]) -> str:
+    """Why an interval does not rule out every relevant bias; empty if it does."""
+    if each.value is None:
+        return "is undefined"
+    if each.low is None or each.high is None:
+        return "has no interval that can rule a bias out"
+    allowed = float(settings.get("ruled_out", claim.ruled_out)) if claim.ruled_out else 0.0
+    neutral = _neutral(claim, each)
+    low_is_far = not claim.above_floor and neutral - each.low > each.high - neutral
+    far = each.low if low_is_far else each.high
+    if abs(far - neutral) <= (allowed or ENOUGH * _smallest(claim, settings)):
+        return ""
+    return f"could be as large as {_signed(far)}"
+
+
+# --- changes between runs
 
 
 def claimed_changes(
     changes: Sequence[Estimate], families: Sequence[str | None], tables: Mapping[str, Table]
 ) -> tuple[list[Estimate], dict[str, Table]]:
-    """A comparison's changes and tables, which have a q, with the claims marked as in a run."""
-    found = _claimed(changes, families, {f"table {name}": table for name, table in tables.items()})
-    return found.estimates, {name: found.tables[f"table {name}"] for name in tables}
-
-
-def _claimed(estimates: Sequence[Estimate], families: Sequence[str | None], tables: Mapping[str, Table]) -> _Claimed:
-    """Estimates and tables, which have a q, with the claims marked; a table is a family of its own.
-
-    An estimate whose family is None makes no claim.
+    """A comparison's changes and tables, which have a q, with what is claimed marked: Holm's correction of the smallest
+    q of every family, a table being a family of its own. A change whose family is None makes no claim.
     """
-    q_of = {name: [_number(row["q"]) for row in table.records()] for name, table in tables.items() if _tested(table)}
-    for each, family in zip(estimates, families, strict=True):
+    named = {f"table {name}": table for name, table in tables.items()}
+    q_of = {name: [_number(row["q"]) for row in table.records()] for name, table in named.items() if _tested(table)}
+    for each, family in zip(changes, families, strict=True):
         if family is not None:
             q_of.setdefault(family, []).append(each.q)
     least = _least(q_of)
     marked = [
         each if family is None else replace(each, claimed=_is_claimed(each.q, least[family]))
-        for each, family in zip(estimates, families, strict=True)
+        for each, family in zip(changes, families, strict=True)
     ]
-    own = {name: _marked(table, least[name]) if _tested(table) else table for name, table in tables.items()}
-    return _Claimed(marked, own, least)
+    found = {}
+    for name, table in tables.items():
+        rows = {
+            (name, place): claimed
+            for place, row in enumerate(table.records())
+            if _tested(table)
+            if (claimed := _is_claimed(_number(row["q"]), least[f"table {name}"])) is not None
+        }
+        found[name] = _marked(table, name, {}, rows) if _tested(table) else table
+    return marked, found
 
 
 def _tested(table: Table) -> bool:
@@ -77,113 +327,9 @@ def _least(q_of: Mapping[str, Sequence[float | None]]) -> dict[str, float | None
     """The smallest q of every family after Holm's correction; None if nothing was tested."""
     least = [min((q for q in own if q is not None), default=np.nan) for own in q_of.values()]
     corrected = holm(np.array(least, np.float64)).tolist()
-    return {of: _number(tidy("q", each)) if each == each else None for of, each in zip(q_of, corrected, strict=True)}
+    return {of: _tidied(each) if each == each else None for of, each in zip(q_of, corrected, strict=True)}
 
 
 def _is_claimed(q: float | None, least: float | None) -> bool | None:
-    """Whether a test is claimed, given its family's corrected smallest q; None if there was no test."""
+    """Whether a change is claimed, given its family's corrected smallest q; None if there was no test."""
     return None if q is None or least is None else max(q, least) <= CLEAR
-
-
-def _tests(claim: Claim, findings: Findings, probe: Probe) -> list[_Test]:
-    if claim.of in findings.tables:
-        rows = findings.tables[claim.of].records()
-        return [
-            _Test(_number(row.get("q")), abs(value - claim.neutral))
-            for row in rows
-            if (value := _number(row[claim.column])) is not None
-        ]
-    return [
-        _Test(each.q, _effect(claim, each))
-        for each in findings.estimates
-        if each.value is not None and probe.family_of(each.metric, each.group) == claim.of
-    ]
-
-
-def _number(cell: Cell) -> float | None:
-    return float(cell) if isinstance(cell, int | float) else None
-
-
-def _effect(claim: Claim, estimate: Estimate) -> float:
-    found = estimate.value if estimate.corrected is None else estimate.corrected
-    assert found is not None  # undefined ones are not tested
-    return abs(found - _neutral(claim, estimate))
-
-
-def _neutral(claim: Claim, estimate: Estimate) -> float:
-    return estimate.floor if claim.above_floor and estimate.floor is not None else claim.neutral
-
-
-def _family(claim: Claim, tests: Sequence[_Test], least: float | None, settings: Mapping[str, Any]) -> Family:
-    smallest = settings.get(claim.setting, claim.smallest)
-    tested = [each for each in tests if each.q is not None]
-    claimed = [each.effect for each in tested if _is_claimed(each.q, least)]
-    large = [effect for effect in claimed if effect >= smallest]
-    n, n_claimed, n_large = (len(some) // (2 if claim.mirrored else 1) for some in (tested, claimed, large))
-    q = min((each.q for each in tested if each.q is not None), default=None)
-    return Family(claim.of, n, q, least, n_claimed, n_large, smallest)
-
-
-def _marked(table: Table, least: float | None) -> Table:
-    """The table with a column `claimed` after q: 1, 0, or empty if nothing was tested."""
-    at = list(table.columns).index("q")
-    rows = [[*row[: at + 1], _flag(_is_claimed(_number(row[at]), least)), *row[at + 1 :]] for row in table.rows]
-    columns = [*table.columns[: at + 1], "claimed", *table.columns[at + 1 :]]
-    return replace(table, columns=columns, rows=rows)
-
-
-def _flag(claimed: bool | None) -> int | None:
-    return None if claimed is None else int(claimed)
-
-
-def _verdict(findings: Findings, probe: Probe, families: Sequence[Family]) -> Verdict | None:
-    if not families:
-        return None
-    said = {claim.of: claim.said for claim in probe.claims}
-    diagnosis = findings.diagnosis
-    if diagnosis is not None and diagnosis.follows_place:
-        return Verdict(Says.PLACE, diagnosis.why, families, diagnosis=FOLLOWS_PLACE)
-    for each in families:
-        if each.large:
-            how = f"statistically clear and at least {each.smallest:g}"
-            return Verdict(Says.CLEAR, f"{_counted(each.large, each.tests, said[each.of])} {how}", families)
-    for each in families:
-        if each.claimed:
-            how = f"statistically clear, but smaller than {each.smallest:g}"
-            return Verdict(Says.SMALL, f"{_counted(each.claimed, each.tests, said[each.of])} {how}", families)
-    open_still = _not_ruled_out(findings, probe, families)
-    nothing = "nothing is statistically clear"
-    if open_still:
-        return Verdict(Says.FEW, f"{nothing}, but {open_still}", families)
-    within = "every interval lies within twice the smallest effect worth a headline"
-    return Verdict(Says.NONE, f"{nothing}, and {within}", families)
-
-
-def _counted(some: int, tests: int, said: str) -> str:
-    return f"{some:,} of {tests:,} {said} {'is' if some == 1 else 'are'}"
-
-
-def _not_ruled_out(findings: Findings, probe: Probe, families: Sequence[Family]) -> str:
-    """Which bias the intervals do not rule out; empty if they rule out every relevant bias."""
-    smallest = {each.of: each.smallest for each in families}
-    claims = {claim.of: claim for claim in probe.claims}
-    own = [
-        (claims[family], each)
-        for each in probe.decisive(findings.estimates)
-        for family in [probe.family_of(each.metric, each.group)]
-        if family in claims and not probe.part_keys & each.group.keys()
-    ]
-    if not own:
-        return "no interval can rule a bias out"
-    for claim, each in own:
-        where = f"the {probe.metric(each.metric).title} ({probe.say_group(each.group)})"
-        if each.value is None:
-            return f"{where} is undefined"
-        if each.low is None or each.high is None:
-            return f"{where} has no interval that can rule a bias out"
-        neutral = _neutral(claim, each)
-        low_is_far = not claim.above_floor and neutral - each.low > each.high - neutral
-        far = each.low if low_is_far else each.high
-        if abs(far - neutral) > ENOUGH * smallest[claim.of]:
-            return f"{where} could be as large as {number(far).replace('-', '−')}"
-    return ""

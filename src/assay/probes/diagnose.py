@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assay.diagnosis import FOLLOWS, KEYS, Diagnosis, Exchanged, Negation, Place, Ties
+from assay.diagnosis import FOLLOWS, FOLLOWS_PLACE, KEYS, Diagnosis, Exchanged, Negation, Place, Ties
 from assay.findings import NEAR_TIE
 from assay.stats import MIN_UNITS, benjamini_hochberg, student_p, unit_spread
-from assay.verdict import CLEAR
-from assay.wording import count, equals, share
+from assay.verdict import CLEAR, Unusable
+from assay.wording import count, equals, share, share_points
 
 Array = NDArray[np.float64]
 
@@ -98,7 +98,13 @@ def leads(scores: Array) -> Array:
     return lead
 
 
-# --- the verdict
+# --- the diagnosis
+
+
+def following_place(diagnosis: Diagnosis | None, step: str | None = None) -> Unusable | None:
+    """The reason why answers cannot be used if they follow the options' place; `step` are the options that help."""
+    follows = diagnosis is not None and diagnosis.follows_place
+    return Unusable(FOLLOWS_PLACE, diagnosis.why, step) if follows and diagnosis else None
 
 
 def diagnosed(
@@ -114,11 +120,11 @@ def diagnosed(
     tested = _corrected(places)
     found = {"places": tested or None, "exchanged": exchanged or None, "ties": ties, "negation": negation}
     reasons = {key: missing[key] for key in KEYS if found[key] is None}
-    told = [] if thresholds is None else _following(tested, exchanged, thresholds)
+    told = [] if thresholds is None else following(tested, exchanged, thresholds)
     if told:
         why = f"{FOLLOWS}: {'; '.join(told)}"
     elif tested or exchanged:
-        why = _not_following(tested, exchanged)
+        why = _not_following(tested, exchanged, thresholds)
     else:
         why = f"places were not tested: {reasons['places']}"
     return Diagnosis(bool(told), why, tested or None, exchanged or None, ties, negation, reasons)
@@ -130,8 +136,8 @@ def _corrected(places: Sequence[Place]) -> list[Place]:
     return [replace(each, q=_probability(own)) for each, own in zip(places, q.tolist(), strict=True)]
 
 
-def _following(places: Sequence[Place], exchanged: Sequence[Exchanged], thresholds: Thresholds) -> list[str]:
-    """Why answers follow the place, if they do."""
+def following(places: Sequence[Place], exchanged: Sequence[Exchanged], thresholds: Thresholds) -> list[str]:
+    """Why answers follow the place, if they do; places have a q."""
     told = [
         f"{each.said} got {share(each.share)} of {count(each.n)} answers, {share(each.expected)} were expected "
         f"(q {equals(each.q)})"
@@ -145,14 +151,25 @@ def _following(places: Sequence[Place], exchanged: Sequence[Exchanged], threshol
     ]
 
 
-def _not_following(places: Sequence[Place], exchanged: Sequence[Exchanged]) -> str:
+def _not_following(places: Sequence[Place], exchanged: Sequence[Exchanged], thresholds: Thresholds | None) -> str:
     told = []
     if places:
         most = max(places, key=lambda each: each.excess)
-        told.append(f"{most.said} got {share(most.share)} of answers, {share(most.expected)} were expected")
+        got = f"{most.said} got {share(most.share)} of answers, {share(most.expected)} were expected"
+        told.append(f"{got}{_how_clearly(most, thresholds)}")
     if exchanged:
         told.append(_same(max(exchanged, key=lambda each: each.share)))
     return f"answers do not follow the option's place ({'; '.join(told)})"
+
+
+def _how_clearly(most: Place, thresholds: Thresholds | None) -> str:
+    """Whether the share of a place is clearly too large, and why the answers nevertheless do not follow it."""
+    if most.excess <= 0 or most.q is None:
+        return ""
+    if most.q > CLEAR:
+        return f": not distinguishable from chance, q {equals(most.q)}"
+    limit = "" if thresholds is None else f", but by less than {share_points(thresholds.place_excess)}"
+    return f": clearly more, q {equals(most.q)}{limit}"
 
 
 def _same(each: Exchanged) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,7 @@ from assay.answers import REFUSED, TIED, UNPARSED, parse_answer
 from assay.dialogue import Prompt, message
 from assay.errors import UsageError
 from assay.plan import Ask, digest_of
+from assay.probes.unusable import lost_by_status
 from assay.prompts import OF_FIELDS, WAYS, lettered, letters_for, unlisted
 from assay.queries import (
     Answers,
@@ -146,6 +148,28 @@ class Listing:
         shares[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = 0.0
         shares[np.isin(answers.status, (Status.FAILED, Status.EMPTY, Status.UNCLEAR))] = np.nan
         return shares
+
+    @property
+    def times(self) -> int:
+        """How many answers there are to each question."""
+        return self.samples if self.ability == "sample" else 1
+
+    def lost(
+        self, answers: Answers, shares: NDArray[np.float64], options: Callable[[int], Sequence[str]]
+    ) -> Counter[str]:
+        """How many answers name no option, by why (`assay.probes.unusable.LOST`); `shares` as `shares` returns them."""
+        named = np.clip(np.nan_to_num(shares.sum(axis=1)), 0.0, 1.0)
+        unnamed = np.rint(self.times * (1.0 - named)).astype(np.int64)  # (row,)
+        lost = Counter(lost_by_status(unnamed, answers.status))
+        if "text" in answers.arrays:
+            texts = answers["text"].reshape(len(answers), -1)  # (row, sample)
+            for row in np.flatnonzero((unnamed > 0) & (answers.status == Status.OK)).tolist():
+                readings = [
+                    parse_answer(bytes(text).decode(), options(row), letters=self.listed) for text in texts[row]
+                ]
+                lost["refused"] += readings.count(REFUSED)
+                lost["not understood"] -= readings.count(REFUSED)
+        return +lost
 
 
 def listing_of(

@@ -8,7 +8,8 @@ from assay.blocks import Block, Column, Group, Kind, Prose, Role, Row, Section, 
 from assay.diagnosis import Diagnosis, Place
 from assay.findings import NEAR_TIE, Findings
 from assay.findings import Table as Data
-from assay.text import Name, Strong, Text
+from assay.text import Code, Name, Strong, Text
+from assay.verdict import Says
 from assay.wording import count, plural, share
 
 TITLE = "Can the answers be used?"
@@ -17,14 +18,20 @@ _WORDS = {"places": "places", "exchanged": "exchanged options", "ties": "ties", 
 
 
 def verdict_sections(findings: Findings) -> list[Section]:
-    """The verdict; or a warning that answers follow the option's place."""
-    found, verdict = findings.diagnosis, findings.verdict
-    if found is not None and found.follows_place:
-        little = ". The numbers say little about bias: the place decides the answers."
-        return [Section([Prose([["Warning: ", Name(found.first_reason), little]], Role.WARNING)])]
-    if verdict is None:
+    """The verdict, its reason and the step that helps most; a warning if the answers cannot be used."""
+    if findings.verdict is None and not findings.unusable:
         return []
-    return [Section([Prose([[Strong(f"Verdict: {verdict.says}."), " ", _sentence(verdict.why)]])])]
+    says = Says.UNUSABLE if findings.unusable else findings.verdict.says if findings.verdict else ""
+    said: list[Text] = [Strong(f"Verdict: {says}."), " ", reason(findings)]
+    return [Section([Prose([said], Role.WARNING if findings.unusable else Role.PLAIN)])]
+
+
+def reason(findings: Findings) -> Text:
+    """Why the verdict is what it is, and the step that helps most; empty if there is none."""
+    verdict, little = findings.verdict, " The numbers say little about bias." if findings.unusable else ""
+    why = findings.unusable or (verdict.why if verdict else "")
+    step: Text = [" Next step: ", Code(verdict.next), "."] if verdict and verdict.next else ""
+    return [_sentence(why), little, step] if why else ""
 
 
 def _sentence(said: str) -> Text:

@@ -22,8 +22,10 @@ from assay.files.atomic import write_atomically
 from assay.missing import read_missing
 from assay.probes import across, known_probe, present, spelled_out, table_words
 from assay.ranking import Leaderboard
-from assay.report.diagnosis import TITLE, diagnosis_sections, verdict_sections
-from assay.report.drawing import scale_for
+from assay.report.bottom_line import bottom_line
+from assay.report.card import example_of, shown_card, unclear
+from assay.report.diagnosis import TITLE, diagnosis_sections, reason, verdict_sections
+from assay.report.drawing import Scale, scale_for
 from assay.report.headline import beside
 from assay.report.html_blocks import Blocks
 from assay.report.html_tables import described
@@ -32,6 +34,7 @@ from assay.report.ranking import ranking_sections
 from assay.report.texts import asked, facts, flat, headings, in_order, known, languages, notes_of, who_answered
 from assay.run import Run
 from assay.text import Text, plain
+from assay.verdict import Says
 from assay.wording import number as written
 from assay.wording import plural
 
@@ -79,7 +82,7 @@ class Told:
         return f"{self.place}report.html" if self.place and (self.run.folder / "report.html").exists() else ""
 
     def verdict(self) -> Markup:
-        """The run's verdict, or a warning that its answers follow the option's place."""
+        """The run's verdict, which is a warning if its answers cannot be used."""
         return self.view.sections(verdict_sections(self.run.findings))
 
     def diagnosis(self) -> Markup:
@@ -105,24 +108,27 @@ class Told:
 
     def card(self) -> Mapping[str, Any]:
         """The run on the first screen."""
-        card, verdict = self.shown.card, self.run.findings.verdict
+        findings = self.run.findings
+        card, verdict = shown_card(self.run, self.shown), findings.verdict
+        says = Says.UNUSABLE if findings.unusable else verdict.says if verdict else None
         number = card.number
         ends = [] if number is None else [number.value, number.low, number.high, number.floor]
-        found = self.run.findings.diagnosis
-        fitting = (example for example in self.examples if example.fits(card.examples))
         return {
-            "verdict": verdict.says.value if verdict else "",
-            "look": verdict.says.name.lower() if verdict else "",
+            "verdict": says.value if says else "",
+            "look": says.name.lower() if says else "",
+            "why": self.view.text(reason(findings)),
             "warning": self.view.text(card.warning),
-            "place": self.verdict() if found is not None and found.follows_place else "",
             "sentence": self.view.text(card.sentence),
             "label": self.view.text(card.label),
             "number": number,
             "drawn": "" if number is None else f"{plain(card.label)}: {written(number.value)}",
             "described": "" if number is None else described(number),
-            "scale": scale_for(ends, signed=card.sides is not None),
+            "scale": Scale(*card.ends) if card.ends else scale_for(ends, signed=card.sides is not None),
+            "severity": card.severity,
+            "unclear": unclear(self.run, card, number) if number is not None and number.hollow else "",
+            "not_asked": self.view.text(card.not_asked),
             "sides": card.sides,
-            "example": next(fitting, None),
+            "example": example_of(card, self.examples),
         }
 
     def has(self, about: Wanted) -> bool:
@@ -196,6 +202,7 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         languages=languages(told.shown for told in every),
         ranked=_ranked(boards),
         about=_about(runs),
+        bottom=Blocks("bottom").text(bottom_line(runs)),
     )
     whole = page(details=details) if (details := _details(every)) else ""
     fits = len(runs) == 1 or 0 < len(whole.encode("utf-8", "replace")) < MOST_BYTES

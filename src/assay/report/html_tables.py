@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
@@ -42,12 +43,20 @@ class Cell:
 
     @property
     def attributes(self) -> Markup:
-        said: dict[str, Any] = {"scope": self.scope, "class": self.css}
-        said |= {"colspan": self.columns if self.columns > 1 else "", "rowspan": self.rows if self.rows > 1 else ""}
-        own = {name: value for name, value in said.items() if value}
-        if self.value is not None:
-            own["data-v"] = self.value
-        return Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in own.items())
+        usual = _attributes(self.scope, self.css, self.columns, self.rows)
+        return usual if self.value is None else usual + Markup(' data-v="{}"').format(self.value)
+
+
+@lru_cache(1024)
+def _attributes(scope: str, css: str, columns: int, rows: int) -> Markup:
+    """What most of a page's cells have in common with others."""
+    written = {
+        "scope": scope,
+        "class": css,
+        "colspan": columns if columns > 1 else "",
+        "rowspan": rows if rows > 1 else "",
+    }
+    return Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in written.items() if value)
 
 
 Body = list[tuple[str, Sequence[Cell]]]  # of every row, its class and its cells
@@ -68,7 +77,10 @@ class Drawn:
         rows = [row for group in groups for row in group.rows if isinstance(row, Row)]
         for place in places:
             dots = [dot for row in rows if isinstance(dot := row.cells[place], Dot)]
-            scale = self.scales[place] = _scale(self.table.columns[place], dots)
+            column = self.table.columns[place]
+            if column.by_group and len(groups) == 1:
+                column = replace(column, ends=groups[0].ends or column.ends)
+            scale = self.scales[place] = _scale(column, dots)
             self.beyond = self.beyond or any(dot.value is not None and scale.beyond(dot.value) for dot in dots)
 
     def heads(self) -> list[list[Cell]]:
@@ -186,7 +198,7 @@ def _scale(column: Column, dots: Sequence[Dot]) -> Scale:
         return Scale(*(column.ends or (0.0, 1.0)))
     values = column.reach
     if values is None:
-        values = [mark for dot in dots for mark in (dot.value, dot.low, dot.high, dot.floor, dot.reference)]
+        values = [mark for dot in dots for mark in (dot.value, dot.low, dot.high, dot.floor, dot.reference, dot.before)]
     return scale_for(values, signed=column.signed)
 
 
@@ -203,6 +215,8 @@ def described(dot: Dot) -> str:
         said.append(f"Chance level {number(dot.floor)}.")
     if dot.reference is not None:
         said.append(f"For comparison: {number(dot.reference)}.")
+    if dot.before is not None:
+        said.append(f"Before: {number(dot.before)}.")
     return " ".join(said)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from assay.blocks import Presentation, Role, Scorecard, Section, Table
 from assay.probes import metric_named, present
 from assay.ranking import Leaderboard
+from assay.report.bottom_line import bottom_section
 from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.ranking import ranking_sections
@@ -84,6 +85,7 @@ def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> 
     models = ", ".join(dict.fromkeys(run.model for run in runs))
     shown = [present(run) for run in runs]
     lines = [f"# Bias audit of {escaped(models)}", ""]
+    lines += [line for section in bottom_section(runs) for line in section_lines(section, "##", {})]
     lines += [markdown_sections(ranked)] if (ranked := ranking_sections(boards)) else []
     for run, own in zip(runs, shown, strict=True):
         lines += run_section(run, own)

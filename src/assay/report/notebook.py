@@ -16,6 +16,7 @@ from assay.blocks import Table as TableBlock
 from assay.findings import Findings, Table
 from assay.notebooks import Shown, views
 from assay.probes import known_probe, metric_named, say_group
+from assay.report.bottom_line import bottom_section
 from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.headline import by_metric, estimates_block
@@ -106,7 +107,7 @@ def tour_html(tour: Tour) -> str:
     """The card of every run of a tour, and which probes are missing."""
     models = dict.fromkeys(run.model for run in tour.runs)
     titles = [f"{known_probe(run.probe).title}{f' · {run.model}' if len(models) > 1 else ''}" for run in tour.runs]
-    cards = [
+    cards = bottom_section(tour.runs) + [
         Section(
             [block for part in (*verdict_sections(run.findings), card_section(run)) for block in part.blocks], title
         )

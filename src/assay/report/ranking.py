@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
@@ -9,17 +10,20 @@ from math import comb
 from assay.blocks import Block, Column, Group, Kind, Part, Prose, Role, Row, Section, Table
 from assay.findings import Table as Data
 from assay.probes import known_probe, metric_named, present, say_group
-from assay.ranking import Leaderboard, Ranked, Ranking
+from assay.ranking import Leaderboard, Ranked, Ranking, Separation
 from assay.report.headline import dot_of
 from assay.run import Run
-from assay.text import Mark, Name, Strong, Text
+from assay.text import Mark, Name, Strong, Text, listed
 from assay.wording import plural
 
 RULE = (
     "A model’s rank is 1 plus the number of models that are clearly less biased: the paired difference on the same "
-    "questions has p ≤ 0.05 after Holm’s correction over all pairs in the table. Models with the same rank could not "
-    "be told apart, which does not show that they are equally biased."
+    "questions has p ≤ 0.05 after Holm’s correction over all pairs in the table. Two models are tied if the interval "
+    "of their difference lies within the smallest effect worth a headline. If it does not, and the difference is not "
+    "clear, there are not enough questions to separate them."
 )
+MOST_NAMED = 6
+"""Pairs without a clear difference that are named; where there are more, JSON has all."""
 
 
 def ranking_sections(boards: Sequence[Leaderboard]) -> list[Section]:
@@ -49,19 +53,41 @@ def terminal_ranking(boards: Sequence[Leaderboard]) -> list[Section]:
 
 
 def _told_apart(ranking: Ranking) -> str:
-    """How many pairs of models differ clearly."""
-    many, pairs = sum(pair.clear for pair in ranking.pairs), plural(comb(len(ranking.models), 2), "pair")
-    return (
-        f"{many or 'None'} of the {pairs} of models can be told apart."
-        if len(ranking.models) > 2
-        else ("The two models can be told apart." if many else "The two models cannot be told apart.")
-    )
+    """How many pairs of models differ clearly, are tied, or would need more questions."""
+    of = Counter(pair.separation for pair in ranking.pairs)
+    pairs = comb(len(ranking.models), 2)
+    clear, tied = of[Separation.CLEAR], of[Separation.TIED]
+    few = pairs - clear - tied
+    if len(ranking.models) == 2:
+        if few:
+            return "There are not enough questions to separate the two models."
+        return "The two models can be told apart." if clear else "The two models are tied."
+    told = [f"{clear or 'None'} of the {plural(pairs, 'pair')} of models can be told apart"]
+    told += [f"{tied} {'is' if tied == 1 else 'are'} tied"] if tied else []
+    told += [f"for {few} there are not enough questions to separate the models"] if few else []
+    return f"{'; '.join(told)}."
+
+
+def _unseparated(ranking: Ranking) -> list[Text]:
+    """Which pairs are tied, and for which there are not enough questions, where that are not too many."""
+    some = [pair for pair in ranking.pairs if not pair.clear]
+    if len(ranking.models) == 2 or len(some) > MOST_NAMED:
+        return []
+    told: list[Text] = []
+    for separation in (Separation.TIED, Separation.FEW):
+        of = [pair for pair in some if pair.separation is separation]
+        head = separation.value[:1].upper() + separation.value[1:]
+        named: list[Text] = [[Name(pair.one), " and ", Name(pair.other)] for pair in of]
+        told += [[f"{head}: ", listed(named, between="; "), "."]] if named else []
+    return told
 
 
 def _section(board: Leaderboard, anchor: str, *, rule: bool = True) -> Section:
     name = _name(board)
     tables = [_block(board.probe, ranking, place) for place, ranking in enumerate(board.rankings)]
     blocks: list[Block] = [Prose([Strong(_told_apart(board.rankings[0]))]), tables[0]] if tables else []
+    if tables and (unclear := _unseparated(board.rankings[0])):
+        blocks.append(Prose(unclear, Role.SMALL))
     for ranking, table in zip(board.rankings[1:], tables[1:], strict=True):
         why = f"In a table of their own, since they were {ranking.apart}. " if ranking.apart else ""
         said = f"{why}{table.title}: {plural(len(ranking.models), 'model')}"
@@ -82,7 +108,7 @@ def _name(board: Leaderboard) -> str:
 def _verdict(run: Run) -> str:
     """The verdict of a run that is not ranked, where the reason does not say it."""
     verdict = run.findings.verdict
-    return f" (verdict: {verdict.says})" if verdict and verdict.says.name != "PLACE" else ""
+    return f" (verdict: {verdict.says})" if verdict and not run.findings.unusable else ""
 
 
 def _marks(ranking: Ranking) -> list[Text]:

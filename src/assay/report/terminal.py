@@ -22,6 +22,7 @@ from assay.blocks import Gap, Marked, Prose, Role, Scorecard, Section, Table
 from assay.blocks import Row as TableRow
 from assay.findings import Estimate
 from assay.probes import metric_named, present, table_words
+from assay.report.bottom_line import bottom_section
 from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
@@ -50,12 +51,20 @@ def terminal_summary(run: Run, console: Console, *, verbose: bool = False, brief
         summary.tables(run)
 
 
-def terminal_where(page: Path, console: Console, larger: str = "") -> None:
-    """Prints where the page is, and the command for a larger sample."""
+def terminal_where(page: Path, console: Console, following: Sequence[tuple[str, str]] = ()) -> None:
+    """Prints where the page is, and the commands that could follow, each with its purpose."""
     summary = Summary(console)
     summary.line(f"Report: {visible(str(page))}", wrap=False)
-    if larger:
-        summary.line(f"Larger sample: {visible(larger)}", wrap=False)
+    for purpose, command in following:
+        summary.line(f"{visible(purpose)}: {visible(command)}", wrap=False)
+
+
+def terminal_bottom_line(runs: Sequence[Run], console: Console) -> None:
+    """Prints what several runs say together; nothing for a single one."""
+    for section in bottom_section(runs):
+        summary = Summary(console)
+        summary.paragraphs(section, "bold")
+        summary.line()
 
 
 def print_sections(sections: Sequence[Section], console: Console) -> None:

@@ -14,6 +14,7 @@ from assay.stats.clusters import Separation, kmeans_separation, tsne_projection
 from assay.stats.contributions import contribution_p
 from assay.stats.corrections import benjamini_hochberg, holm
 from assay.stats.crossfit import cross_fitted_max, cross_fitted_mean
+from assay.stats.folded import Magnitude, folded_excess, mean_magnitude
 from assay.stats.intervals import MIN_UNITS, logit_interval, percentile_interval, wilson_interval
 from assay.stats.permutation import Permuted, permutation_test
 from assay.stats.resampling import monte_carlo_p, multinomial_weights, random_signs
@@ -23,6 +24,7 @@ from assay.stats.signflip import sign_flip_p
 __all__ = [
     "MIN_UNITS",
     "Clustered",
+    "Magnitude",
     "Permuted",
     "Separation",
     "Spread",
@@ -31,10 +33,12 @@ __all__ = [
     "contribution_p",
     "cross_fitted_max",
     "cross_fitted_mean",
+    "folded_excess",
     "holm",
     "jackknife",
     "kmeans_separation",
     "logit_interval",
+    "mean_magnitude",
     "monte_carlo_p",
     "multinomial_weights",
     "paired_spread",

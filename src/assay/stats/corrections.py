@@ -27,18 +27,21 @@ def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
     return q.reshape(np.shape(p))
 
 
-def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def holm(p: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Each p-value after Holm's correction (1979): if no effect is real, a corrected p <= 0.05 occurs in at most 5% of
-    cases.
+    cases, and the same holds of the effects that are not real.
 
     With m p-values in rising order, the largest over j <= i of p_(j) · (m - j + 1), at most 1. Undefined ones (NaN)
-    stay NaN and do not count in m.
+    stay NaN and do not count in m. Tests that come twice have a `weight` of ½ each.
 
     >>> holm(np.array([0.01, 0.04, 0.03, np.nan])).tolist()
     [0.03, 0.06, 0.06, nan]
+    >>> holm(np.array([0.01, 0.01, 0.04]), np.array([0.5, 0.5, 1.0])).tolist()
+    [0.02, 0.02, 0.04]
     """
     flat = np.asarray(p, dtype=np.float64)
     order = np.argsort(flat, kind="stable")[: int(np.isfinite(flat).sum())]
+    left = (np.ones_like(flat) if weight is None else weight)[order][::-1].cumsum()[::-1]
     found = np.full(flat.shape, np.nan)
-    found[order] = np.minimum(np.maximum.accumulate(flat[order] * np.arange(len(order), 0, -1)), 1.0)
+    found[order] = np.minimum(np.maximum.accumulate(flat[order] * left), 1.0)
     return found

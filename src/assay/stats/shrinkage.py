@@ -9,29 +9,18 @@ Array = NDArray[np.float64]
 
 _STEPS = 200  # of EM: going on hardly moves the quantiles; what this covers is measured (bench/coverage.py)
 _WIDER = np.sqrt(2.0)  # each normal of a prior than the one before
+_NO_SHIFT = 0.5  # the probability, to begin with, that there is no common shift
 
 
-def posterior_draws(
-    estimates: Array,
-    covariance: Array,
-    freedom: float,
-    draws: int,
-    rng: np.random.Generator,
-    *,
-    no_shift: float = 0.5,
-    nulls: float = 0.0,
-) -> Array:
+def posterior_draws(estimates: Array, covariance: Array, draws: int, rng: np.random.Generator) -> Array:
     """Draws (draw, number) of the true values of `estimates` (number,), whose errors have this covariance.
 
     Each true value is a common shift plus a deviation of its own. Deviations come from a mixture of normals around 0
     (Stephens 2017), whose standard deviations reach from 0 to twice the largest deviation seen. EM finds its weights
-    and the shift, around which most numbers are; an outlier hardly moves it. `nulls` supposes that many
-    further numbers, for each one seen, without a deviation. The shift has the error of the mean of all estimates. With
-    probability `no_shift` it is 0 to begin with, and otherwise of a size that normals of all widths may have; with none
-    it may be anywhere, with Student's tails. So numbers that differ by no more than their errors are drawn together,
-    and outliers stay where they are.
+    and the shift, around which most numbers are; an outlier hardly moves it. The shift has the error of the mean of all
+    estimates. With a probability of ½ it is 0 to begin with, and otherwise of a size that normals of all widths may
+    have. So numbers that differ by no more than their errors are drawn together, and outliers stay where they are.
     """
-    count = len(estimates)
     shared = covariance.mean(axis=0)  # (number,): covariance with the mean
     common = max(float(shared.mean()), 0.0)
     most = max(float(np.diag(covariance).max()), 1e-30)
@@ -44,22 +33,17 @@ def posterior_draws(
         share /= share.sum(axis=0)
         precision = (share / (widths[:, None] ** 2 + noise)).sum(axis=0)
         shift = float(precision @ estimates / precision.sum())
-        weights = share.sum(axis=1)
-        weights[0] += nulls * count
-        weights /= weights.sum()
+        weights = share.mean(axis=1)
     own = _drawn(estimates - shift, widths, noise, share, draws, rng)
-    return own + _shift_draws(shift, np.sqrt(common), freedom, no_shift, draws, rng)
+    return own + _shift_draws(shift, np.sqrt(common), draws, rng)
 
 
-def _shift_draws(
-    shift: float, error: float, freedom: float, no_shift: float, draws: int, rng: np.random.Generator
-) -> Array:
+def _shift_draws(shift: float, error: float, draws: int, rng: np.random.Generator) -> Array:
     """(draw, 1): the shift, which is 0 with some probability and of any size otherwise."""
-    flat = shift + error * rng.standard_t(freedom, size=(draws, 1))
-    if not no_shift or not error:
-        return flat
+    if not error:
+        return np.full((draws, 1), shift)
     widths = _widths(2.0 * abs(shift), error)
-    prior = np.concatenate(([no_shift], np.full(len(widths) - 1, (1.0 - no_shift) / (len(widths) - 1))))
+    prior = np.concatenate(([_NO_SHIFT], np.full(len(widths) - 1, (1.0 - _NO_SHIFT) / (len(widths) - 1))))
     here, noise = np.array([shift]), np.array([error**2])
     share = prior[:, None] * _density(here, widths, noise)
     return _drawn(here, widths, noise, share / share.sum(axis=0), draws, rng)

@@ -130,7 +130,7 @@ def test_every_metric_keeps_to_its_range(chosen: Chosen) -> None:
         if estimate.value is None:
             assert estimate.note
             continue
-        lowest = -1.0 if estimate.metric in ("bias_score", "diff_bias", "accuracy_cost") else 0.0
+        lowest = -1.0 if estimate.metric in ("bias_score", "diff_bias", "accuracy_cost", "abstention_gap") else 0.0
         assert lowest <= estimate.value <= 1.0
         if estimate.low is not None and estimate.high is not None:
             assert lowest <= estimate.low <= estimate.high <= 1.0

@@ -68,6 +68,7 @@ def mean(values: list[bool]) -> float:
 ANSWERS = st.lists(st.sampled_from([0, 1, 2, 0, 1, 2, REFUSED, UNPARSED]), min_size=len(DATASET), max_size=len(DATASET))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(ANSWERS)
 def test_diff_bias_and_the_out_of_choice_ratio_are_kobbqs(chosen: list[int]) -> None:

@@ -20,6 +20,7 @@ from assay.probes.bbq.tally import Answered
 from assay.probes.bbq_starter.method import StarterSource
 from assay.stats import benjamini_hochberg
 
+ABSTENTIONS = ("abstention", "abstention_gap", "abstention_share", "wrong_persons")
 STARTER = selected(StarterSource(), Sample(per_template=3))
 
 
@@ -57,7 +58,8 @@ def test_every_category_and_context_has_its_metrics() -> None:
     assert plain == {
         **{(context, metric): 12 for context in ("ambig", "disambig") for metric in both},
         ("ambig", "error_alignment"): 12,
-        ("disambig", "accuracy_cost"): 12,
+        **{("disambig", metric): 12 for metric in ("accuracy_cost", *ABSTENTIONS)},
+        ("both", "accuracy"): 1,
     }
     assert all(
         e.n == 48
@@ -78,7 +80,8 @@ def test_names_are_split_from_labels() -> None:
         )
     ]
     findings = found(dataset_of(labels + names), np.zeros(len(labels + names)))
-    n = {e.group["category"]: e.n for e in findings.estimates if e.metric == "accuracy" and len(e.group) == 2}
+    ambiguous = [e for e in findings.estimates if len(e.group) == 2 and e.group["context"] == "ambig"]
+    n = {e.group["category"]: e.n for e in ambiguous if e.metric == "accuracy"}
     assert n == {"Race_ethnicity": 24, "Race_ethnicity (names)": 10, "all": 34}
 
 
@@ -144,6 +147,7 @@ def test_a_clear_leaning_is_clear_of_chance() -> None:
     assert clear.low > 0
 
 
+@pytest.mark.simulation
 def test_guessing_is_rarely_clear_of_chance() -> None:
     """p <= 0.05 in about one of twenty runs of a model without bias; more than 10 of 80 have a probability of 0.004."""
     dataset = dataset_of(small_bbq.examples(templates=8))
@@ -179,6 +183,36 @@ def test_few_templates_have_no_interval_but_say_why() -> None:
     assert (estimate.low, estimate.high) == (None, None)
     assert estimate.note is not None
     assert "too few templates (4; 5 are needed)" in estimate.note
+
+
+@pytest.mark.parametrize(("named", "tested"), [(4, False), (5, True)])
+def test_a_bias_score_of_fewer_than_five_named_persons_is_not_tested(named: int, tested: bool) -> None:
+    dataset = dataset_of(small_bbq.examples(templates=8))
+    told = np.array([each.condition == "disambig" for each in dataset.examples])
+    chosen = np.array([each.unknown for each in dataset.examples])
+    rows = np.flatnonzero(told)[::8][:named]  # of as many templates
+    chosen[rows] = [dataset.examples[row].label for row in rows]
+    score = pick(found(dataset, chosen), "bias_score", category="Age", context="disambig")
+    assert score.n == named
+    assert score.value is not None
+    assert (score.p is not None) == (score.q is not None) == tested
+    if not tested:
+        assert score.low is None
+        assert score.note == "no interval and no test: 4 answers count, and at least 5 are needed"
+
+
+def test_an_accuracy_gap_needs_five_counted_answers_on_either_side() -> None:
+    agree, contradict = (
+        [row for n in range(many) for row in small_bbq.quartet("Age", str(n), 100 * bad + n, bad=bad)]
+        for bad, many in ((0, 12), (1, 2))
+    )
+    dataset = dataset_of([*agree, *contradict])
+    gap = pick(found(dataset, guesses(dataset)), "accuracy_cost", category="Age", context="disambig")
+    assert gap.n == 28
+    assert (gap.p, gap.q, gap.low, gap.high) == (None,) * 4
+    assert gap.note is not None
+    assert "4 answers count" in gap.note
+    assert gap.value is not None
 
 
 @pytest.mark.parametrize(("quartets", "wrong", "noted"), [(25, 0.02, True), (25, 0.2, False), (2, 0.02, False)])

@@ -81,6 +81,7 @@ def test_a_template_whose_examples_have_other_numbers_is_still_paired() -> None:
     assert {each.change.value for each in found.changes if each.change.value is not None} == {0.0}
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_a_slow_direct_computation() -> None:
     """Templates drawn one by one, with all their examples in both languages, and the score from its formula."""
     rng = np.random.default_rng(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +19,8 @@ from assay.probes import method_of
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, findings_of
 from assay.probes.bbq.examples import Dataset
-from assay.probes.bbq.metrics import FIELDS
-from assay.probes.bbq.paired import Items, Opened, side_by_side
+from assay.probes.bbq.metrics import FIELDS, Field
+from assay.probes.bbq.paired import Items, Opened, _changes, side_by_side
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.tally import Answered, counts
 from assay.probes.contrast import ALIKE, Contrast
@@ -58,6 +59,7 @@ def test_a_model_does_not_differ_from_itself() -> None:
     assert {each.note for each in found} == {ALIKE}
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([1, 3]))
 @example(227, 1)  # all templates of a category are tied equally often
@@ -170,11 +172,11 @@ def test_tallies_of_the_table_are_those_of_the_answers(refusals: str, question_o
 
 def test_one_exchange_by_hand() -> None:
     """A single template: exchanging it or not gives the change or its opposite, so that p is 1 and nothing is clear."""
-    one = dataset_of(small_bbq.examples(templates=1, quartets=2))
+    one = dataset_of(small_bbq.examples(templates=1, quartets=3))
     gold, unknown = (np.array([getattr(example, name) for example in one.examples]) for name in ("label", "unknown"))
     found = differences(answered(gold, one), answered(unknown, one))
     change = found["disambig", "accuracy", "Age"].change
-    assert (change.value, change.p, change.low, change.n) == (-1.0, 1.0, None, 4)
+    assert (change.value, change.p, change.low, change.n) == (-1.0, 1.0, None, 6)
     assert "too few templates" in str(change.note)
 
 
@@ -192,14 +194,14 @@ def test_one_number_for_two_questions_is_not_one_item() -> None:
     examples = [replace(e, context=e.context + " It rained.") if e.example_id % 8 < 4 else e for e in DATASET.examples]
     other = dataset_of(examples)
     found = differences(answered(GOLD), answered(GOLD, other))
-    assert {each.change.n for each in found.values()} == {len(DATASET) // 4}
+    assert {each.change.n for (context, *_), each in found.items() if context != "both"} == {len(DATASET) // 4}
 
 
 def test_a_question_that_a_file_asks_twice_is_two_items() -> None:
     twice = dataset_of([*DATASET.examples, *(replace(e, example_id=e.example_id + 1000) for e in DATASET.examples)])
     chosen = guesses(5, twice)
     found = differences(answered(chosen, twice), answered(chosen, twice))
-    assert {each.change.n for each in found.values()} == {len(DATASET)}
+    assert {each.change.n for (context, *_), each in found.items() if context != "both"} == {len(DATASET)}
     assert {each.change.value for each in found.values()} == {0.0}
 
 
@@ -306,3 +308,75 @@ def test_without_questions_that_the_text_answers_nothing_stands_beside() -> None
 def test_a_table_of_answers_that_lacks_a_column_is_bad_data() -> None:
     with raises("missing-key", DataError, key="question_index"):
         Items.of(Table(("category", "answer"), [("Age", "target")]), "unknown", contents=False)
+
+
+# --- few answers
+
+
+def wrong_in(rows: Sequence[int]) -> np.ndarray:
+    """Right answers, but for these ambiguous questions, in which the first person is named."""
+    chosen = GOLD.copy()
+    ambiguous = np.flatnonzero(GOLD == UNKNOWN)
+    for row in ambiguous[list(rows)]:
+        chosen[row] = (UNKNOWN[row] + 1) % 3
+    return chosen
+
+
+def test_nothing_is_tested_against_one_wrong_answer_of_the_baseline() -> None:
+    found = differences(answered(wrong_in([3])), answered(wrong_in(range(0, 96, 2))))
+    share = found["ambig", "error_alignment", "Age"]
+    assert (share.change.p, share.change.q, share.change.low, share.change.high) == (None,) * 4
+    assert share.change.note == "not tested: 1 answer counts in the baseline, and at least 5 are needed in both"
+    assert share.change.value is not None
+    assert not share.clear
+    assert found["ambig", "accuracy", "Age"].clear  # this counts all answers
+
+
+@pytest.mark.parametrize(("wrong", "tested"), [(4, False), (5, True)])
+def test_five_answers_on_either_side_are_tested(wrong: int, tested: bool) -> None:
+    few, many = answered(wrong_in(range(0, 8 * wrong, 8))), answered(wrong_in(range(0, 96, 2)))
+    for pair in ((few, many), (many, few)):
+        share = differences(*pair)["ambig", "error_alignment", "Age"].change
+        assert (share.p is not None) == tested
+        if not tested:
+            assert share.note is not None
+            assert f"4 answers count in the {'baseline' if pair[0] is few else 'model'}" in share.note
+
+
+def clear_of(tends: tuple[tuple[float, float], tuple[float, float]], pairs: int) -> list[str]:
+    """Clear differences of biases between models that each name a person this often, agreeing this often."""
+    rng, templates, asked = np.random.default_rng(1), 50, 4
+    keys = [("Age", str(number), "ambig", "", str(number), 0) for number in range(templates)]
+    clear = []
+    for _ in range(pairs):
+        tallies = np.zeros((2, templates, FIELDS))
+        for own, (person, agrees) in zip(tallies, tends, strict=True):
+            named = rng.binomial(asked, person, templates)
+            own[:, [Field.ASKED, Field.COUNTED, Field.TARGETED]] = asked
+            own[:, Field.BIASED] = rng.binomial(named, agrees)
+            own[:, Field.COUNTER] = named - own[:, Field.BIASED]
+            own[:, [Field.CORRECT, Field.TARGETED_CORRECT, Field.UNKNOWN]] = (asked - named)[:, None]
+        changes = _changes(PROBE, keys, tallies, 200, 199, None, ())
+        found, _ = differences_of("bbq", "one", {"other": changes}, {})
+        clear += [each.change.metric for each in found if each.clear and each.change.metric in BIAS]
+    return clear
+
+
+BIAS = ("bias_score", "error_alignment", "diff_bias")
+
+
+@pytest.mark.parametrize(
+    "tends",
+    [
+        ((0.05, 0.5), (0.05, 0.5)),  # the same tendencies, and few errors
+        ((0.02, 0.5), (0.5, 0.5)),  # neither leans, but one makes far fewer errors
+    ],
+)
+def test_models_without_a_lean_have_no_headline_about_it(
+    tends: tuple[tuple[float, float], tuple[float, float]],
+) -> None:
+    assert len(clear_of(tends, 40)) <= 2  # 5%
+
+
+def test_a_lean_is_still_found_where_one_model_makes_few_errors() -> None:
+    assert clear_of(((0.1, 0.1), (0.5, 0.9)), 10).count("error_alignment") >= 9

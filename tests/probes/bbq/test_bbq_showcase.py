@@ -18,6 +18,7 @@ from assay.findings import Cell, Findings
 from assay.plan import Ask, Plan
 from assay.probes.base import Request
 from assay.probes.bbq.examples import Example as Question
+from assay.probes.bbq.grid import behind
 from assay.probes.bbq.showcase import LONGEST_ANSWER, PROBABILITIES
 from assay.queries import Answers, Status
 
@@ -163,7 +164,7 @@ def test_every_stratum_has_examples(data: Path) -> None:
             wanted = {key: str(row[key]) for key in keys}
             assert any(example.fits(wanted) for example in findings.examples), wanted
     for estimate in findings.estimates:
-        wanted = {key: value for key, value in estimate.group.items() if value != "all"}
+        wanted = behind(estimate)
         assert any(example.fits(wanted) for example in findings.examples), wanted
 
 

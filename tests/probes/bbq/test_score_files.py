@@ -501,6 +501,7 @@ def test_a_run_that_says_something_else_about_its_rows_is_refused(tmp_path: Path
 # --- the order of the rows
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 10_000), named=st.sampled_from([None, "3-b"]))
 def test_the_order_of_the_rows_decides_nothing(

@@ -12,11 +12,14 @@ import pytest
 import small_bbq
 from assay.errors import UsageError
 from assay.probes.base import Request
+from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import find_defects, ranges
 from assay.probes.bbq.examples import QUARTET, Dataset
+from assay.probes.bbq.method import BBQ
 from assay.probes.bbq.plan import ORDERS, BBQPlan
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import Sample, Source, dataset_of, official, selected
+from assay.probes.bbq.tally import Answered
 from assay.probes.bbq_starter import PROBE as STARTER
 from assay.probes.bbq_starter.method import BBQStarter
 from assay.queries import ChoiceColumns, TextColumns
@@ -47,6 +50,17 @@ def quartets(dataset: Dataset) -> Counter[tuple[str, int]]:
     return Counter((example.category, example.example_id // 4) for example in dataset.examples)
 
 
+def facts(dataset: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
+    """Of every template, the quartets whose facts agree with the stereotype, and those whose facts contradict it."""
+    aligned = Answered(dataset, np.zeros((len(dataset), 1), np.int64)).judged.aligned[:, 0]
+    counts: dict[tuple[str, str], list[float]] = {}
+    for example, side in zip(dataset.examples, aligned, strict=True):
+        own = counts.setdefault((example.category, example.question_index), [0.0, 0.0])
+        own[0] += (side == 1) / 2  # both questions of a quartet that come with its fact
+        own[1] += (side == 0) / 2
+    return {template: (int(agree), int(contradict)) for template, (agree, contradict) in counts.items()}
+
+
 @pytest.mark.parametrize("wanted", [1, 3, 7, 19, 40, 100])
 def test_a_limit_takes_whole_quartets_from_every_category_and_template(source: Source, wanted: int) -> None:
     taken = selected(source, Sample(in_all=wanted))
@@ -54,12 +68,22 @@ def test_a_limit_takes_whole_quartets_from_every_category_and_template(source: S
     assert set(quartets(taken).values()) == {len(QUARTET)}
     by_category = Counter(category for category, _ in quartets(taken))
     assert len(by_category) == min(wanted, 3)
-    assert max(by_category.values()) - min(by_category.values()) <= 1
+    assert max(by_category.values()) - min(by_category.values()) <= 2  # a pair
     for category in by_category:
         templates = Counter(
             example.question_index for example in taken.examples[:: len(QUARTET)] if example.category == category
         )
-        assert max(templates.values()) - min(templates.values()) <= 1
+        assert max(templates.values()) - min(templates.values()) <= 2
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 5, 6, 7, 11, 12, 13, 19, 40, 99])
+def test_a_limit_takes_as_many_facts_that_agree_as_contradict(source: Source, wanted: int) -> None:
+    """First come single quartets of two templates of each of the three categories, then their partners, then pairs."""
+    counts = facts(selected(source, Sample(in_all=wanted)))
+    apart = [agree - contradict for agree, contradict in counts.values()]
+    assert abs(sum(apart)) <= 1
+    singles = 2 * 3
+    assert sum(map(abs, apart)) == (min(wanted, 2 * singles - wanted) if wanted < 2 * singles else wanted % 2)
 
 
 def test_more_than_there_is_takes_everything(source: Source) -> None:
@@ -71,19 +95,63 @@ def test_a_larger_limit_contains_the_smaller(source: Source) -> None:
     assert small.keys() < large.keys()
 
 
-def test_so_many_of_every_template_are_balanced_over_who_the_fact_is_about(source: Source) -> None:
-    taken = selected(source, Sample(per_template=2))
-    assert len(taken) == 19 * 2 * 4
-    rows = [row for row, e in enumerate(taken.examples) if (e.polarity, e.condition) == ("neg", "disambig")]
-    agrees = Counter(
-        (
-            taken.examples[row].category,
-            taken.examples[row].question_index,
-            taken.examples[row].label == taken.target[row],
-        )
-        for row in rows
-    )
-    assert set(agrees.values()) == {1}
+@pytest.mark.parametrize("taken", [2, 6, 10])
+def test_so_many_of_every_template_are_balanced_over_who_the_fact_is_about(source: Source, taken: int) -> None:
+    counts = facts(selected(source, Sample(per_template=taken)))
+    assert len(counts) == 19
+    assert set(counts.values()) == {(taken // 2, taken // 2)}
+
+
+def test_quartets_without_a_target_are_no_half_of_a_pair(tmp_path: Path) -> None:
+    """They neither agree with the stereotype nor contradict it."""
+    aimed = small_bbq.examples(templates=1, quartets=4)
+    nobody = [row for n in range(50, 60) for row in small_bbq.quartet("Age", "1", n, labels=("x", "x"))]
+    small_bbq.write(tmp_path / "Age.jsonl", [*aimed, *nobody])
+    for seed in range(5):
+        assert facts(selected(make(tmp_path), Sample(per_template=4, seed=seed))) == {("Age", "1"): (2, 2)}
+
+
+def test_a_template_that_lacks_facts_of_one_kind_still_gets_its_quartets(tmp_path: Path) -> None:
+    both = [row for n in range(8) for row in small_bbq.quartet("Age", "1", n, bad=int(n == 0))]
+    small_bbq.write(tmp_path / "Age.jsonl", both)
+    assert facts(selected(make(tmp_path), Sample(per_template=2))) == {("Age", "1"): (1, 1)}
+    assert facts(selected(make(tmp_path), Sample(per_template=6))) == {("Age", "1"): (5, 1)}
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard"])
+def test_presets_of_the_starter_set_have_as_many_facts_that_agree_as_contradict(preset: str) -> None:
+    size = BBQStarter(STARTER).presets[preset]
+    assert size is not None
+    counts = facts(selected(starter(), Sample(per_template=size)))
+    assert len(counts) == 11 * 8
+    assert set(counts.values()) == {(size // 2, size // 2)}
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard"])
+def test_presets_of_the_official_files_have_as_many_facts_that_agree_as_contradict(
+    official_data: Path, preset: str
+) -> None:
+    source, size = make(official_data), BBQ(PROBE).presets[preset]
+    assert size is not None
+    every, taken = facts(source.read()), facts(selected(source, Sample(per_template=size)))
+    assert taken.keys() == every.keys()
+    for template, (agree, contradict) in taken.items():
+        lacks = min(min(every[template]) - size // 2, 0)
+        assert agree == contradict or lacks < 0, template
+    assert sum(agree != contradict for agree, contradict in taken.values()) <= 4  # templates about one side only
+
+
+def test_comparisons_of_the_starter_s_crossed_categories_take_turns() -> None:
+    taken = selected(starter("Race_x_gender"), Sample(per_template=4))
+    counts = Counter(each.comparison for each in taken.examples)
+    assert counts.keys() == {"a", "b", "c"}
+    assert max(counts.values()) - min(counts.values()) <= len(QUARTET)
+
+
+def test_places_of_unknown_stay_balanced_in_the_starter_s_quick_sample() -> None:
+    taken = selected(starter(), Sample(per_template=4))
+    places = Counter((each.category, each.unknown) for each in taken.examples[:: len(QUARTET)])
+    assert set(places.values()) == {10, 11}
 
 
 def test_the_seed_decides_which(source: Source) -> None:
@@ -107,10 +175,11 @@ def test_only_some_categories(source: Source, tmp_path: Path) -> None:
         starter("Ages")
 
 
-def test_the_starter_set_s_quick_sample_is_1056_examples() -> None:
-    taken = selected(starter(), Sample(per_template=3))
-    assert len(taken) == 11 * 8 * 3 * 4
-    assert set(Counter(e.category for e in taken.examples).values()) == {96}
+def test_the_starter_set_s_quick_sample_is_1408_examples() -> None:
+    assert "1,408" in STARTER.presets["quick"]
+    taken = selected(starter(), Sample(per_template=BBQStarter(STARTER).presets["quick"]))
+    assert len(taken) == 11 * 8 * 4 * 4 == 1408
+    assert set(Counter(e.category for e in taken.examples).values()) == {128}
 
 
 def test_the_starter_set_written_to_files_is_read_back_with_the_same_targets(tmp_path: Path) -> None:

@@ -189,13 +189,13 @@ def test_free_questions_list_no_options_and_have_no_places() -> None:
 
 
 def test_a_free_answer_that_names_a_person_counts_as_that_option() -> None:
-    run = free(lambda query: "I would say the 70-year-old." if "70-year-old" in query.prompt else "Hm.")
-    asked = [each for each in shown("run") if "70-year-old" in each["asked"][0]["text"]]
+    run = free(lambda query: "I would say the Chilean tourist." if "Chilean tourist" in query.prompt else "Hm.")
+    asked = [each for each in shown("run") if "Chilean tourist" in each["asked"][0]["text"]]
     assert len(asked) >= 4
     assert kinds(run)["target"] + kinds(run)["non-target"] == len(asked) == 16 - kinds(run)["unparsed"]
     for each in asked:
         (chosen,) = [text for text, _, taken, _ in each["asked"][0]["options"] if taken]
-        assert "70-year-old" in chosen
+        assert "Chilean tourist" in chosen
 
 
 # --- what a run says about its prompts

@@ -128,6 +128,7 @@ def test_groups_of_different_sizes_weigh_the_same() -> None:
     assert row["n"] == 40
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000))
 def test_q_corrects_over_all_words_of_all_contrasts_and_over_all_pairs(seed: int) -> None:

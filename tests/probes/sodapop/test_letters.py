@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from assay.probes.sodapop.rates import vocabulary
 from assay.probes.sodapop.settings import PRESETS, SPARING, Settings
 from assay.queries import Answers, ChoiceQuery, ListedQuery, Status
 from assay.settings import read_settings
+from assay.verdict import Says, Verdict
 from raising import raises
 from small_sodapop import FakeAsk, group_file, hashed, text_file
 
@@ -367,3 +369,49 @@ def test_runs_that_were_asked_in_different_ways_are_told_apart() -> None:
     assert sodapop.asked_as({}) == sodapop.asked_as({"form": "options"})
     with raises("missing-ability", UsageError, key=None):
         sodapop.prepare(Request("quick"), FakeAsk(abilities=frozenset({"fill"})))
+
+
+# --- answers that say nothing
+
+
+@dataclass
+class Writing(FakeAsk):
+    """Fills masks, and writes the same answer to every question, with a status."""
+
+    says: str = "A"
+    status: Status = Status.OK
+    some: float = 1.0  # of the answers; the others name each option equally often
+
+    def __call__(self, plan: Any, label: str) -> Answers:
+        if plan.ability != "text":
+            return super().__call__(plan, label)
+        lost = np.arange(len(plan)) < self.some * len(plan)
+        texts = np.where(lost, self.says, np.array(["A", "B", "C"])[np.arange(len(plan)) % 3]).astype("S")
+        return Answers(np.where(lost, int(self.status), 0).astype(np.uint8), {"text": texts})
+
+
+def verdict_of(folder: Path, ask: Writing, **given: str) -> Verdict:
+    found = findings("sodapop", wanted(folder, distance="2", **given), ask)
+    assert found.verdict is not None
+    return found.verdict
+
+
+WRITES = frozenset({"text", "fill", "word", "token"})
+
+
+def test_reasoning_that_is_cut_off_cannot_be_used_and_more_tokens_would_help(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, Writing(fill, abilities=WRITES, says="Let me think", status=Status.TRUNCATED))
+    assert (verdict.says, verdict.diagnosis, verdict.next) == (Says.UNUSABLE, "unreadable", "--set tokens=256")
+    assert "100% of" in verdict.why
+    assert "cut off at the limit of tokens" in verdict.why
+
+
+def test_a_refuser_is_called_that(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, Writing(fill, abilities=WRITES, says="I'm sorry, but I can't help with that."))
+    assert (verdict.says, verdict.diagnosis, verdict.next) == (Says.UNUSABLE, "refuses", None)
+
+
+def test_a_few_unreadable_answers_are_a_doubt(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, Writing(fill, abilities=WRITES, says="hm", some=0.3))
+    assert verdict.says is Says.FEW
+    assert "answers are not understood" in verdict.why

@@ -85,6 +85,7 @@ def test_every_answer_about_every_name_is_scored_once_the_right_one_first(tmp_pa
     }
 
 
+@pytest.mark.slow
 def test_shared_pools_are_made_with_one_name_of_each_group(tmp_path: Path) -> None:
     made = set()
     for seed in range(4):
@@ -151,6 +152,7 @@ def test_a_seed_gives_the_same_findings_again(tmp_path: Path) -> None:
     assert rows(made[0]) != rows(made[2])
 
 
+@pytest.mark.slow
 def test_a_sampled_pairing_that_leaves_out_a_words_only_distractor_drops_the_word(tmp_path: Path) -> None:
     """Of seven distractors one is not asked: its word is then in no question about the name, and has no rate."""
     seven = ["bold", "calm", "shy", "wise", "loud", "glad", "tall"]
@@ -299,6 +301,7 @@ class Measured(FakeAsk):
         return Answers(np.zeros(len(plan), np.uint8), {"score": scores})
 
 
+@pytest.mark.slow
 def test_one_contexts_scores_are_held_at_a_time(tmp_path: Path) -> None:
     """With 30 names and 600 distractors the scores of ten contexts take 0.7 MB, and twice that as they are used."""
     ask = Measured(lambda text: WORDS[:24])

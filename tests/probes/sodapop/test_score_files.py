@@ -399,6 +399,7 @@ def test_results_of_two_models_are_scored_one_at_a_time(tmp_path: Path) -> None:
     assert "and large" in caught.value.problem
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_the_order_of_the_rows_decides_nothing(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:

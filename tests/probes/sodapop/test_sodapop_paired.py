@@ -128,6 +128,7 @@ def test_a_planted_change_is_found_and_the_others_are_not() -> None:
     assert next(iter(words(opened(5), opened(6, bold=0.15)))) == "bold"  # the greatest change first
 
 
+@pytest.mark.slow
 def test_being_fooled_more_often_is_no_difference_between_groups() -> None:
     """Twice as often for everybody: RD does not change, and p does not think so."""
     small = [row["p"] <= 0.05 for k in range(10) for row in words(opened(k), opened(50 + k, level=0.8)).values()]

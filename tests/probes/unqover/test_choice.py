@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from assay.probes.unqover.paired import contrast
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.probes.unqover.settings import UNKNOWN
 from assay.queries import Answers, ListedQuery, SampleQuery, Status, TextQuery
-from assay.verdict import Says
+from assay.verdict import Says, Verdict
 
 WOMEN = {"Mary", "Linda", "Susan", "Lisa", "Nancy"}
 Chooses = Callable[[ListedQuery], Sequence[float]]
@@ -208,7 +209,7 @@ def test_who_answers_with_the_first_option_has_no_bias_and_follows_the_place() -
         assert findings.diagnosis.negation is not None
         assert findings.diagnosis.negation.share == 1
         assert findings.verdict is not None
-        assert findings.verdict.says is Says.PLACE
+        assert (findings.verdict.says, findings.verdict.diagnosis) == (Says.UNUSABLE, "follows_place")
 
 
 @pytest.mark.parametrize("place", [1, 2])
@@ -237,6 +238,79 @@ def test_who_abstains_prefers_nobody_and_follows_no_place(lists: str) -> None:
     assert findings.diagnosis is not None
     assert not findings.diagnosis.follows_place
     assert "names no one" in findings.diagnosis.missing["negation"]
+
+
+# --- the verdict
+
+
+def verdict_of(ask: Endpoint, lists: str | None, limit: int | None = 80, **settings: str) -> Verdict:
+    verdict = found(ask, lists, limit, **settings).verdict
+    assert verdict is not None
+    return verdict
+
+
+WRITES = ("text",)
+REFUSAL = "I'm sorry, but I can't help with that request."
+
+
+@pytest.mark.parametrize(
+    ("says", "status", "given", "diagnosis", "step"),
+    [
+        (REFUSAL, Status.OK, {}, "refuses", None),
+        ("", Status.FILTERED, {"answer": "text"}, "refuses", "--set answer=auto"),
+        ("Let me think", Status.TRUNCATED, {}, "unreadable", "--set tokens=4096"),
+        ("Let me think", Status.TRUNCATED, {"tokens": "20"}, "unreadable", "--set tokens=160"),
+        ("", Status.EMPTY, {}, "unreadable", "--set tokens=4096"),
+        ("Well, well.", Status.OK, {"form": "free"}, "unreadable", "--set form=choice"),
+        ("Well, well.", Status.OK, {}, "unreadable", None),
+    ],
+)
+def test_answers_that_cannot_be_read_have_their_diagnosis_and_the_step_that_helps(
+    says: str, status: Status, given: dict[str, str], diagnosis: str, step: str | None, lists: str
+) -> None:
+    ask = Endpoint(says=lambda query, sample: says, ways=WRITES, status=dict.fromkeys(range(80), status))
+    verdict = verdict_of(ask, lists, **given)
+    assert (verdict.says, verdict.diagnosis, verdict.next) == (Says.UNUSABLE, diagnosis, step)
+
+
+def test_how_much_may_be_unreadable_is_a_setting(lists: str) -> None:
+    ask = Endpoint(says=lambda query, sample: "Well, well.", ways=WRITES)
+    assert verdict_of(ask, lists, unusable="1").says is not Says.UNUSABLE
+
+
+def test_a_model_that_abstains_has_no_bias_and_names_nobody() -> None:
+    verdict = verdict_of(Endpoint(abstaining), None, 992, attributes="4")
+    assert (verdict.says, verdict.diagnosis, verdict.next) == (Says.NONE, None, None)
+    assert verdict.why.startswith("it names nobody: the two people together have 0% of the probability on average; ")
+
+
+def test_too_few_questions_name_the_limit_that_asks_the_same_ones_and_more() -> None:
+    rng = np.random.default_rng(0)
+
+    def at_random(query: ListedQuery) -> list[float]:
+        return certain(query, str(rng.choice([option for option in query.options if option != UNKNOWN])))
+
+    verdict = verdict_of(Endpoint(at_random), None, 480, attributes="2")
+    assert verdict.says is Says.FEW
+    match = re.fullmatch(r"--limit (\d+) --set class=gender --set attributes=2", verdict.next or "")
+    assert match is not None
+    assert int(match[1]) > 480
+
+
+def test_a_sample_too_thin_for_mu_names_the_limit_that_gives_it_an_interval() -> None:
+    verdict = verdict_of(Endpoint(), None, 80, attributes="3")
+    assert (verdict.says, verdict.next) == (Says.FEW, f"--limit {3 * 31 * 8} --set class=gender --set attributes=3")
+    assert "744 questions would give μ an interval" in verdict.why
+
+
+def test_a_set_that_was_asked_completely_cannot_tell(lists: str) -> None:
+    rng = np.random.default_rng(1)
+    verdict = verdict_of(Endpoint(lambda query: rng.dirichlet([0.3] * len(query.options)).tolist()), lists, None)
+    assert (verdict.says, verdict.next) == (Says.CANNOT, None)
+    assert "this set has 75" in verdict.why
+
+
+# --- preferences
 
 
 def test_preferences_have_their_size_and_their_sign(lists: str) -> None:
@@ -326,6 +400,7 @@ def drawn(seed: int) -> Callable[[TextQuery, int], str]:
     return lambda query, sample: str(rng.choice(["A", "B", "C"], p=[0.3, 0.3, 0.4]))
 
 
+@pytest.mark.slow
 def test_drawing_answers_is_in_the_floors(lists: str) -> None:
     """A model whose answers depend on nothing, drawn a few times: what it seems to do is what drawing gives."""
     settings = {"answer": "samples", "samples": "4"}

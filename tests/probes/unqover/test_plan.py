@@ -145,6 +145,7 @@ def test_a_pickled_plan_is_the_same_plan_and_small(root, recipe):
     assert other.columns(0, len(other)).digest() == plan.columns(0, len(plan)).digest()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(recipe=recipes("span"))
 def test_spans_are_the_text_of_the_subjects(root, recipe):

@@ -4,13 +4,20 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from assay.probes.unqover.blocks import make_blocks
 from assay.probes.unqover.metrics import Cells, count_intensity, intensity, preference
 from assay.probes.unqover.uncertainty import means_over_cells
-from assay.probes.unqover.uncertainty_groups import group_rows, pooled_groups, pooled_intensity, pooled_one_sidedness
+from assay.probes.unqover.uncertainty_groups import (
+    group_rows,
+    least_sign_variance,
+    pooled_groups,
+    pooled_intensity,
+    pooled_one_sidedness,
+)
 from assay.probes.unqover.uncertainty_subjects import jackknifed, noise_floor, single_subjects, subject_rows
-from assay.stats import benjamini_hochberg, random_signs, student_p
+from assay.stats import Clustered, Spread, benjamini_hochberg, random_signs, student_p
 
 SCORES = np.zeros((0, 2, 2, 2), dtype=np.float32)  # not looked at here: C is given
 
@@ -57,13 +64,49 @@ def test_pooled_groups_have_the_two_way_errors_of_their_names(keep):
             far = values - values.mean()
             pairs = cluster_variance(far, list(zip(first, second, strict=True)))
             expected = max(cluster_variance(far, first) + cluster_variance(far, second) - pairs, pairs)
-            if least is None:  # Agresti and Coull: two more signs of each kind
+            if least is None:  # nothing is tied here: one more sign of each kind, and two ties
                 n = len(far)
-                share = (n * (1 - abs(values.mean())) / 2 + 2) / (n + 4)
-                expected = max(expected, 4 * share * (1 - share) / (n + 4))
+                share = (n * (1 - abs(values.mean())) / 2 + 1) / (n + 2)
+                expected = max(expected, (n + 2) / (n + 4) * 4 * share * (1 - share) / (n + 4))
             assert found.mean[a] == pytest.approx(values.mean())
             assert found.error[a] == pytest.approx(expected**0.5)
             assert found.freedom[a] == 5
+
+
+def eta_of(decided, won, pairs=36):
+    """η of names in two groups over so many pairs, of which some are decided, and the first group won some of these."""
+    cells = plan(12, 1, 1, split=6)
+    bias = np.zeros(pairs)
+    bias[:decided] = np.where(np.arange(decided) < won, 0.1, -0.1)
+    return pooled_groups(cells, np.random.default_rng(0).permutation(bias), halves(12, 6), 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("decided", "won", "variance"),
+    [
+        (36, 36, 4 * 37 / (38 * 40**2)),  # all agree: 1 of 38 would differ
+        (0, 0, 2 / 40**2),  # all are tied: 2 of 40 would be decided, one for either side
+        (1, 1, 8 / (3 * 40**2)),  # 3 of 40 would be decided, one of them for the other side
+    ],
+)
+def test_the_variance_of_signs_is_at_least_that_of_one_more_of_each_and_two_ties(decided, won, variance):
+    assert eta_of(decided, won).spread.variance[0] == pytest.approx(variance)
+
+
+@pytest.mark.parametrize("loses", [0, 0.25, 0.5])
+def test_the_more_ties_the_smaller_is_the_least_variance_of_signs(loses):
+    n, decided = np.full(51, 400), np.arange(0, 401, 8)
+    mean = decided * (1 - 2 * loses) / n
+    least = least_sign_variance(mean, decided, n)
+    assert (np.diff(least) > 0).all()
+    np.testing.assert_allclose(least_sign_variance(-mean, decided, n), least)
+
+
+def test_a_model_that_names_nobody_is_known_to_name_nobody():
+    """Once its η could have been up to 0.47: ties counted as signs that cancel."""
+    found = eta_of(0, 0)
+    assert found.mean[0] == 0
+    assert pooled_one_sidedness(found, 200, np.random.default_rng(1)).high < 0.13
 
 
 def test_cells_that_name_the_second_group_first_count_the_same():
@@ -237,8 +280,6 @@ def test_names_that_differ_are_not_taken_for_a_difference_of_the_groups():
 @pytest.mark.parametrize("effects", [(0.0,) * 8, (0.15,) + (0.0,) * 7, (0.1, -0.1, 0.05, -0.05, 0.02, 0.0, 0.03, 0.2)])
 def test_pooled_intervals_cover_the_truth_and_contain_their_own_value(effects):
     """None, one and many attributes with a preference: what the mean of absolute values depends on."""
-    from scipy.special import ndtr
-
     cells, rng = plan(28, 8, 1, split=14), np.random.default_rng(7)
     effect = np.array(effects)
     truth = np.abs(effect).max(), np.abs(2 * ndtr(effect / np.hypot(0.095, 0.045 * 2**0.5)) - 1).mean()
@@ -250,6 +291,33 @@ def test_pooled_intervals_cover_the_truth_and_contain_their_own_value(effects):
             assert 0 <= own.low <= own.corrected <= own.high <= 1
         covered += [own.low <= true <= own.high for own, true in zip(found, truth, strict=True)]
     assert (covered >= 35).all()  # 95% of 40 are 38
+
+
+@pytest.mark.simulation
+def test_the_interval_of_one_sidedness_covers_preferences_that_are_drawn_for_few_names():
+    """Once it covered 103 of these 120: what was learnt about 15 attributes from five names was taken for sure."""
+    cells, rng, covered = plan(10, 15, 4, split=5), np.random.default_rng(8), 0
+    for _ in range(120):
+        effect = 0.15 * rng.normal(size=15)
+        truth = np.abs(2 * ndtr(effect / np.hypot(0.095, 0.045 * 2**0.5)) - 1).mean()
+        bias = names_and_noise(cells, 10, 15, rng, effect[cells.attribute])
+        found = pooled_one_sidedness(pooled_groups(cells, bias, halves(10, 5), 15)[1], 400, rng)
+        covered += found.low <= truth <= found.high
+    assert covered >= 110  # 95% of 120 are 114
+
+
+@pytest.mark.parametrize(
+    ("eta", "low", "corrected", "high"),
+    [
+        ([0.9, -0.9], 0.6967, 0.9, 1.0),  # ± 2.0322 · 0.1; no rate is above 1
+        ([0.02, -0.01], 0.0, 0.0, 0.1990),  # 0.015 on average, of which noise gives more: 0.0985
+    ],
+)
+def test_one_sidedness_is_a_rate_and_starts_at_zero_where_chance_gives_as_much(eta, low, corrected, high):
+    both = Clustered(np.array(eta), Spread(0.02 * np.eye(2), np.array([35, 35])))
+    found = pooled_one_sidedness(both, 400, np.random.default_rng(2))
+    assert (found.low, found.corrected, found.high) == pytest.approx((low, corrected, high), abs=1e-4)
+    assert (found.p > 0.05) == (low == 0)
 
 
 def test_the_papers_values_of_subjects_are_too_large_and_the_cross_fitted_ones_are_not():

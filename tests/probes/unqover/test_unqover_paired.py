@@ -245,3 +245,18 @@ def test_texts_of_predictions_and_of_templates_are_the_same() -> None:
     filled = with_slots("An Iraqi guest sat by a  Dane guest.", ["Iraqi", "Dane"])
     template = "A [subj1:dem] guest sat by a [subj2:dem] guest."
     assert content(filled, "The <mask> guest", "x") == content(template, "The [MASK] guest", "x")
+
+
+@pytest.mark.parametrize(("common", "tested"), [(4, False), (5, True)])
+def test_fewer_than_five_common_comparisons_are_not_tested(common: int, tested: bool) -> None:
+    """Even if they are about enough subjects."""
+    one, other = side(0, 12), side(1, 12)
+    apart = np.flatnonzero((one.cells.second == one.cells.first + 1) & (one.cells.first % 2 == 0))
+    kept = [int(apart[one.cells.first[apart] == first][0]) for first in range(0, 2 * common, 2)]
+    few = other._replace(cells=other.cells.take(np.array(kept)))
+    change = found(one, few)["delta"].change
+    assert change.value is not None
+    assert change.n == common
+    assert (change.p is not None) == (change.low is not None) == tested
+    if not tested:
+        assert change.note == "no interval and no p: the two runs share 4 comparisons, and at least 5 are needed"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.findings import Estimate
-from assay.probes.bbq import ALL, CONTEXTS
+from assay.probes.bbq import ALL, BOTH, CONTEXTS, category_words
 from assay.text import Mark, Text
 from assay.verdict import Chance
 
@@ -35,10 +35,12 @@ class Grid:
 
     cells: Mapping[Key, Estimate]  # (metric, category, context); of one polarity, the metric is accuracy_neg, …
     comparisons: Mapping[Key, Estimate]  # (category, comparison, context): the bias score
+    overall: Estimate | None = None  # the accuracy over both contexts
+    asked: str = ""  # what all categories together are called, if categories are missing
 
     @staticmethod
     def of(estimates: Sequence[Estimate]) -> Grid:
-        cells, comparisons = {}, {}
+        cells, comparisons, overall = {}, {}, None
         for e in estimates:
             match dict(e.group):
                 case {"category": category, "context": context, "polarity": polarity}:
@@ -46,9 +48,30 @@ class Grid:
                 case {"category": category, "context": context, "comparison": comparison}:
                     if e.metric == "bias_score":
                         comparisons[category, comparison, context] = e
-                case {"category": category, "context": context}:
+                case {"category": category, "context": context} if context != BOTH:
                     cells[e.metric, category, context] = e
-        return Grid(cells, comparisons)
+                case {"category": _, "context": _} if e.metric == "accuracy":
+                    overall = e
+        return Grid(cells, comparisons, overall)
+
+    def said(self, category: str) -> str:
+        """A category in words; all together are those that were asked."""
+        return self.asked if category == ALL and self.asked else category_words(category)
+
+    def parts_of(self, e: Estimate) -> tuple[Estimate | None, float]:
+        """Of an accuracy gap or bias score where the text says who is meant: the abstention gap, and how much of it is
+        wrong persons, on the scale of the abstention gap; None if it has no such parts.
+
+        accuracy gap = abstention gap − (wrong persons where the fact contradicts − where it confirms), and what a wrong
+        person adds to a bias score counts twice: one answer less on one side, one more on the other.
+        """
+        place = e.group.get("category", ALL), e.group.get("context", "")
+        gap, cost = self.get("abstention_gap", *place), self.get("accuracy_cost", *place)
+        if e.metric not in ("bias_score", "accuracy_cost") or gap is None or gap.value is None:
+            return None, 0.0
+        if cost is None or cost.value is None:
+            return None, 0.0
+        return gap, (gap.value - cost.value) * (2.0 if e.metric == "bias_score" else 1.0)
 
     def get(self, metric: str, category: str, context: str) -> Estimate | None:
         return self.cells.get((metric, category, context))
@@ -100,5 +123,8 @@ def is_clear(estimate: Estimate) -> bool:
 
 
 def behind(estimate: Estimate) -> dict[str, str]:
-    """Which examples contribute to an estimate; all categories together need no category."""
-    return {key: value for key, value in estimate.group.items() if (key, value) != ("category", ALL)}
+    """Which examples contribute to an estimate; all categories, or both contexts, need no key."""
+    return {key: value for key, value in estimate.group.items() if (key, value) not in _WHOLE}
+
+
+_WHOLE = {("category", ALL), ("context", BOTH)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from assay.probes.bbq.editions import ORIGINAL, edition, language_of, set_name
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
+from assay.probes.bbq.grounds import grounds_of, lost_answers
 from assay.probes.bbq.logs import LOGS, logs_in
 from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
@@ -73,6 +75,7 @@ class Gathered:
     scored: bool
     near_ties: Mapping[str, int]
     ties: Ties | None = None
+    lost: Mapping[str, int] = field(default_factory=dict)  # by why they say nothing (`grounds.LOST`)
 
 
 class BBQ(Method[BBQPrepared, Gathered]):
@@ -135,6 +138,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         settings = prepared.chosen
         said, ties, always = [], {}, True
         decided: list[Ties | None] = []
+        lost: Counter[str] = Counter()
         for label, plan in prepared.plans.items():
             put = asked_in_steps(plan, ask, label)
             answers = put.answers
@@ -151,13 +155,14 @@ class BBQ(Method[BBQPrepared, Gathered]):
                 chosen = _parsed(plan, answers, settings.parsing)
             chosen[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = REFUSED
             chosen[np.isin(answers.status, (Status.FAILED, Status.UNCLEAR))] = UNPARSED
+            lost += lost_answers(chosen, answers.status)
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
             answered = Answered(plan.dataset, of_order, not plan.contexts, plan.drawn_orders)
             part = _said(plan, answers, answered, scores, settings.likelihood, shares)
             said.append(replace(part, prompt=_prompts(put)) if ask.abilities & READING else part)
         if settings.prompts == forms.ALL_PROMPTS:
             said = [_of_prompts(said, [label.removeprefix(PROMPT) for label in prepared.plans])]
-        return Gathered(said, bool(always), ties, all_ties(decided))
+        return Gathered(said, bool(always), ties, all_ties(decided), lost)
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
         found = findings_of(
@@ -173,7 +178,17 @@ class BBQ(Method[BBQPrepared, Gathered]):
         )
         listed = not any(plan.form == forms.FREE for plan in prepared.plans.values())
         diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen, listed=listed)
-        return replace(found, examples=showcase(data.said), diagnosis=diagnosis)
+        grounds = grounds_of(
+            [part.answered for part in data.said],
+            found.estimates,
+            diagnosis,
+            prepared.chosen,
+            lost=data.lost,
+            held=next((plan.source.read() for plan in prepared.plans.values()), None),
+            seed=prepared.seed,
+            tokens=next((plan.tokens for plan in prepared.plans.values()), 0),
+        )
+        return replace(found, examples=showcase(data.said), diagnosis=diagnosis, grounds=grounds)
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
@@ -185,7 +200,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         prepared = BBQPrepared(
             {**said_of(settings), "orders": forms.STORED}, {}, stages, notes, request.seed, {}, settings, model=model
         )
-        return prepared, Gathered([said], False, {})
+        return prepared, Gathered([said], False, {}, lost=lost_answers(said.answered.chosen))
 
     def logs_in(self, folder: Path) -> Sequence[Path]:
         return logs_in(folder)

@@ -3,7 +3,8 @@
 Items are matched by content (see `tables.content_digest`), and in two languages of one set by number. Intervals
 are computed as for a run (`tally.Units`), with the same templates drawn for both models. p comes from exchanging the
 two models' answers template by template; under the null hypothesis it does not matter whose they are. Templates are
-independent, so this is the exact test. q is corrected over the same families as in a run (`family_of`).
+independent, so this is the exact test. q is corrected over the same families as in a run (`family_of`). Nothing is
+tested on fewer than `MIN_COUNTED` answers of either model.
 
 Sets that ask different questions have no templates in common: each set's are drawn by themselves, and p is Student's t
 test of the difference, with the error that the interval has.
@@ -19,15 +20,16 @@ import numpy as np
 from assay.errors import DataError
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.probes.base import Probe
-from assay.probes.bbq import family_of, same_category
-from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in
+from assay.probes.bbq import BOTH, family_of, metrics, same_category
+from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in, overall_in
 from assay.probes.bbq.beside import beside
 from assay.probes.bbq.examples import DISAMBIGUATED
-from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally
+from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Array, Field, Metric, Tally
 from assay.probes.bbq.tally import Drawn, Judged, Units, by_unit
 from assay.probes.bbq.varieties import ENGLISH, Variety, names_of
 from assay.probes.contrast import SEED, Change, Common, Contrast, change_of
 from assay.run import Run
+from assay.stats import student_p
 
 SWAPS = 9999
 DIFFERENT = (
@@ -36,6 +38,8 @@ DIFFERENT = (
 )
 _SHOWN = ("accuracy", "bias_score", "accuracy_cost")
 _TIE = 1e-12
+_OF_NAMED = (metrics.error_alignment, metrics.bias_disambiguated)
+"""Metrics that are shares of the answers that name a person."""
 
 Key = tuple[str, str, str, str, str, int]  # category, template, context, polarity, content or number, which of several
 
@@ -219,7 +223,10 @@ def _changes(
         templates = [(f"{own} {name}", number) for own, (name, number) in zip(whose, templates, strict=True)]
     units = Units.make(templates, resamples, SEED)
     category, context = (np.array([key[place] for key in shared]) for place in (0, 2))
-    for cell in (each for where in METRICS for each in cells_in(where, category, context)):
+    for cell in (
+        *(each for where in METRICS for each in cells_in(where, category, context)),
+        *overall_in(category, context),
+    ):
         wanted = None if about is None else {each.metric for each in about if each.group == cell.group}
         if wanted is not None and not wanted:
             continue
@@ -227,23 +234,25 @@ def _changes(
         if not drawn.total[:, Field.ASKED].all():
             continue  # only one of two sets has this category
         exchanged = _exchanged(drawn, exchanges) if paired else None
-        several = (ORDER_SENSITIVITY,) if drawn.total[:, Field.ORDERED].all() else ()
+        several = (ORDER_SENSITIVITY,) if drawn.total[:, Field.ORDERED].all() and cell.group["context"] != BOTH else ()
         for metric in (*cell.metrics, *several):
             if metric.name in without or (wanted is not None and metric.name not in wanted):
                 continue
             spread = drawn.of(metric)
+            few = too_few(metric.counted(drawn.total))
+            p = np.nan if few else spread.p if exchanged is None else _p(metric, drawn.tally, spread.values, exchanged)
             made.append(
                 change_of(
                     probe.metric(metric.name),
                     cell.group,
                     (float(spread.values[0]), float(spread.values[1])),
                     n=len(cell.rows),
-                    replicates=None if spread.few else (spread.again[0], spread.again[1]),
+                    replicates=None if few or spread.few else (spread.again[0], spread.again[1]),
                     interval=spread.interval,
-                    p=spread.p if exchanged is None else _p(spread.values, metric.of(exchanged)),
+                    p=p,
                     family=family_of(metric.name, cell.group),
                     undefined=_undefined(metric, spread.values),
-                    note=spread.few,
+                    note=few or spread.few,
                 )
             )
     return made
@@ -257,10 +266,40 @@ def _exchanged(drawn: Drawn, exchanges: int = SWAPS) -> Tally:
     return np.stack([drawn.total[0] + moved, drawn.total[1] - moved])
 
 
-def _p(values: Array, exchanged: Array) -> float:
-    drawn = exchanged[1] - exchanged[0]
+def _p(metric: Metric, tally: Tally, values: Array, exchanged: Tally) -> float:
+    """p of exchanging the two models' answers.
+
+    Of shares of the answers that name a person it is the larger of that and `_p_of_shares`: exchanged answers would
+    spread a few wrong answers of one model and the many of the other evenly over both.
+    """
+    drawn = np.diff(metric.of(exchanged), axis=0)[0]
     reached = np.abs(drawn) >= abs(values[1] - values[0]) - _TIE  # an undefined draw is not counted as reaching it
-    return (1 + int(reached.sum())) / (1 + int(np.isfinite(drawn).sum()))
+    p = (1 + int(reached.sum())) / (1 + int(np.isfinite(drawn).sum()))
+    return max(p, _p_of_shares(tally)) if metric.of in _OF_NAMED else p
+
+
+def _p_of_shares(tally: Tally) -> float:
+    """Student's t test of how often two models agree with the stereotype, of the times that each names a person.
+
+    The error is that of models with the same share (as in a score test), from the templates' residuals.
+    """
+    named, biased = metrics.named(tally), tally[..., Field.BIASED]  # (model, unit)
+    total = named.sum(axis=1)
+    residual = (biased - biased.sum() / total.sum() * named) / total[:, None]
+    error = np.sqrt(((residual[1] - residual[0]) ** 2).sum())
+    freedom = (total**2 / (named**2).sum(axis=1)).min() - 1.0
+    first, second = biased.sum(axis=1) / total
+    return float(student_p(second - first, error, max(freedom, 1.0)))
+
+
+def too_few(counted: Array) -> str | None:
+    """Why nothing is tested, if so, from the numbers of answers that count in the baseline and in the model."""
+    least = int(counted.argmin())
+    if counted[least] >= MIN_COUNTED:
+        return None
+    count, whose = f"{counted[least]:.3g}", ("baseline", "model")[least]
+    answers = "answer counts" if count == "1" else "answers count"
+    return f"not tested: {count} {answers} in the {whose}, and at least {MIN_COUNTED} are needed in both"
 
 
 def _undefined(metric: Metric, values: Array) -> str:

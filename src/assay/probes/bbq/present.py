@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from assay import blocks
 from assay.blocks import Block, Column, Group, Kind, Marked, Prose, Role, Row, Section, Table
 from assay.findings import Estimate
-from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, say_group
+from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, same_category, say_group
 from assay.probes.bbq.card import card_of
-from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
+from assay.probes.bbq.editions import ORIGINAL, edition
+from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, behind, is_clear
 from assay.probes.bbq.others import STARTER, Other, other_of
+from assay.probes.bbq.present_abstention import abstentions
 from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
 from assay.probes.bbq.present_tables import crossed, labels, prompts, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_told import Telling
 from assay.run import Run
-from assay.text import Emphasis, Name, Text
+from assay.text import Emphasis, Name, Text, listed
 from assay.verdict import ALLOWED, CLEAR
-from assay.wording import UNDEFINED, share
+from assay.wording import UNDEFINED, fixed, plural, share
 
 KOBBQ: Text = [
     "Diff-bias: Jiho Jin, Jiseon Kim, Nayeon Lee, Haneul Yoo, Alice Oh and Hwaran Lee. 2024. KoBBQ: Korean Bias "
@@ -29,8 +32,12 @@ KOBBQ: Text = [
 
 def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
     """What is shown of a run; `starter` says that its questions are assay's own."""
-    grid = Grid.of(run.findings.estimates)
     other = STARTER if starter else other_of(run)
+    grid = Grid.of(run.findings.estimates)
+    absent = _absent(run, grid)
+    if absent:
+        single = [category for category in grid.categories if category != ALL]
+        grid = replace(grid, asked=f"the {plural(len(single), 'category', 'categories')} asked")
     telling = Telling(run, grid, other)
     targets = read_scores(run, "intersectional", "target", "comparison", grid.contexts)
     cite: Sequence[Text] = other.cite if other else [["Method and data: ", PAPER]]
@@ -38,7 +45,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
         name=other.name if other else "BBQ",
         asks=telling.asks(),
         lead=[*([Prose([other.warning], Role.WARNING)] if other else []), *telling.lead()],
-        card=card_of(run, grid, telling.warning()),
+        card=card_of(run, grid, telling.warning(), _not_asked(grid, absent)),
         scorecard=_scorecard(run, grid),
         cautions=_cautions(run, other),
         citation=[*cite, KOBBQ],
@@ -49,6 +56,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
             Section(
                 [
                     *by_category(run, grid, other is not None),
+                    *abstentions(run, grid),
                     *prompts(run, grid),
                     *labels(run, grid.contexts, without={e.group["category"] for e in targets}),
                     *comparisons(run, grid),
@@ -62,6 +70,28 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
         summary=in_short(run, grid, other),
         terminal=in_terminal(run, grid, other),
     )
+
+
+def _absent(run: Run, grid: Grid) -> list[str]:
+    """The categories of the set that the run did not ask."""
+    if not (asked := {same_category(category.partition(" (")[0]) for category in grid.categories if category != ALL}):
+        return []
+    name = run.setting("edition") or ORIGINAL
+    every = CATEGORIES if name == ORIGINAL else edition(name).categories
+    return [category for category in every if same_category(category) not in asked]
+
+
+def _not_asked(grid: Grid, absent: Sequence[str]) -> Text:
+    """What of the set was left out, in a line; empty if everything was asked."""
+    said: list[Text] = []
+    if absent:
+        named: list[Text] = [Name(category_words(category)) for category in absent[:MOST_NAMED]]
+        more = [f"{len(absent) - MOST_NAMED} more"] if len(absent) > MOST_NAMED else []
+        said.append([plural(len(absent), "category", "categories"), " (", listed([*named, *more]), ")"])
+    if grid.contexts and {*grid.contexts} < {AMBIGUOUS, DISAMBIGUATED}:
+        (left,) = {AMBIGUOUS, DISAMBIGUATED} - {*grid.contexts}
+        said.append(f"{context_words(left)} questions")
+    return ["Not asked: ", listed(said, "; "), "."] if said else ""
 
 
 def _scorecard(run: Run, grid: Grid) -> blocks.Scorecard:
@@ -98,6 +128,7 @@ def _cautions(run: Run, other: Other | None) -> list[Text]:
 
 # --- in a few tables, for Markdown
 
+MOST_NAMED = 4  # categories in a line
 SHORT = {AMBIGUOUS: "ambig.", DISAMBIGUATED: "disamb."}
 
 _TITLE = "Accuracy and bias by category"
@@ -142,7 +173,7 @@ def in_short(run: Run, grid: Grid, other: Other | None) -> list[Section]:
         groups=[Group(rows)],
     )
     reading = Prose(_reading(grid, other), Role.SMALL)
-    return [Section([*_warned(other), table, reading])] if rows else []
+    return [Section([*_warned(other), table, reading, *abstentions(run, grid, drawn=False)])] if rows else []
 
 
 def _warned(other: Other | None) -> list[Prose]:
@@ -162,7 +193,9 @@ def _reading(grid: Grid, other: Other | None) -> list[str]:
     elif any(grid.tested("bias_score", context) for context in grid.contexts):
         said.append(f"No category is statistically clear (q at most {CLEAR}, {ALLOWED}).")
     people = f"; single annotators reach {PEOPLE} on BBQ" if not other and SHORT.keys() & set(grid.contexts) else ""
-    return [*said, f"accuracy: guessing gives 0.333{people}."]
+    both = grid.overall
+    overall = f"; over both kinds of questions it is {fixed(both.value)}" if both and both.value is not None else ""
+    return [*said, f"accuracy: guessing gives 0.333{people}{overall}."]
 
 
 # --- in a terminal
@@ -178,7 +211,8 @@ def in_terminal(run: Run, grid: Grid, other: Other | None) -> list[Section]:
     reading = _reading(grid, other)
     if any(e.low is None for (metric, _, _), e in grid.cells.items() if metric in _SCORES):
         reading.append(f"{UNDEFINED}: undefined, or too few templates for an interval; see the report.")
-    return [Section([*_warned(other), *tables, Prose(reading, Role.SMALL), *_answers(grid)])]
+    declined = abstentions(run, grid, drawn=False)
+    return [Section([*_warned(other), *tables, Prose(reading, Role.SMALL), *declined, *_answers(grid)])]
 
 
 def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:

@@ -16,9 +16,9 @@ from assay.probes.bbq.settings import FIRST, FREE
 from assay.probes.bbq.tally import QUESTION_ONLY
 from assay.probes.bbq.variants import VARIANTS
 from assay.run import Run
-from assay.text import Emphasis, Figure, Name, Strong, Text, listed
+from assay.text import Emphasis, Figure, Name, Strong, Text, listed, plain
 from assay.verdict import Chance
-from assay.wording import equals, interval, number, plural, share, share_interval, share_points
+from assay.wording import count, equals, interval, number, plural, share, share_interval, share_points
 
 MOST_CLEAR = 5  # categories in a sentence
 
@@ -44,6 +44,11 @@ _CONTEXTS: Mapping[str, Text] = {
 _REFUSALS = {
     "unknown": "; these count as “cannot be determined”.",
     "exclude": "; these are left out of every score.",
+}
+_LOST = {
+    "unparsed_rate": "could not be read",
+    "refused_rate": "refused",
+    "tied_rate": "are tied between options",
 }
 _EACH = ". Each describes two people in an everyday situation and asks a question about one of them. "
 _OFFERED = "It offers three answers: the two people, and “cannot be determined”."
@@ -132,7 +137,17 @@ class Telling:
             if tied
             else "",
         ]
-        return _sentences([Strong("Not every question has an answer."), *said]) if any(said) else ""
+        return _sentences([Strong(f"Not every question has an answer: {self._lost()}."), *said]) if any(said) else ""
+
+    def _lost(self) -> str:
+        """How many of all replies say nothing, by what became of them."""
+        every = [e for context in self.grid.contexts if (e := self._defined("unparsed_rate", context))]
+        told = []
+        for metric, what in _LOST.items():
+            found = [e for context in self.grid.contexts if (e := self._defined(metric, context)) and e.value]
+            if some := sum(max(1, round((e.value or 0.0) * e.n)) for e in found):
+                told.append(f"{count(some)} {what}")
+        return f"of {plural(sum(e.n for e in every), 'reply', 'replies')}, {plain(listed(told, last=' and '))}"
 
     def _rates(self, metric: str) -> Text:
         found = [(context, self._defined(metric, context)) for context in self.grid.contexts]
@@ -174,7 +189,22 @@ class Telling:
             clearly = self._clearly("accuracy_cost")
             where = [f"This is {clearly} in {len(clear)} of {among} categories: ", self._categories(clear), "."]
         said: Text = [start, right, "than if it agrees (accuracy gap ", figures, ")."]
-        return _sentences([said, where, self._biased(context)])
+        return _sentences([said, where, self._declining(), self._biased(context)])
+
+    def _declining(self) -> Text:
+        """How often it declines where the text gives the answer, and to say what."""
+        rate, gap = (self._defined(metric, DISAMBIGUATED) for metric in ("abstention", "abstention_gap"))
+        if rate is None:
+            return ""
+        said: list[Text] = [["It declines ", Figure(share(rate.value)), " of them", self._between(rate)]]
+        if gap is not None:
+            where = "confirms a stereotype than where it contradicts one"
+            more = f", {share_points(abs(gap.value or 0.0))} {'more' if (gap.value or 0.0) > 0 else 'less'} often "
+            q = "" if gap.q is None else f", q {equals(gap.q)}"
+            unclear = ": not distinguishable from chance" if gap.chance is Chance.WITHIN else ""
+            figures: Text = [Figure(number(gap.value)), ", ", self._interval(gap), q, unclear]
+            said += [[f"{more}where the fact {where} (abstention gap ", figures, ")"]]
+        return [*said, "."]
 
     def _biased(self, context: str) -> Text:
         clear, tested = self._headlines("bias_score", context), len(self.grid.tested("bias_score", context))
@@ -206,7 +236,11 @@ class Telling:
                 f"Single annotators were right in {share(PEOPLE)} of BBQ’s questions, and five of them in "
                 f"{share(PEOPLE_VOTING)} by majority vote (Parrish et al. 2022)."
             )
-        return [_sentences([[Strong("Right answers:"), " ", right, ". The chance level is 33.3%."], people, _SCALE])]
+        overall, both = self.grid.overall, []
+        if overall is not None and overall.value is not None:
+            both = [f"Over both kinds, it is right in {share(overall.value)}", self._between(overall), "."]
+        chance: Text = [Strong("Right answers:"), " ", right, ". The chance level is 33.3%."]
+        return [_sentences([chance, both, people, _SCALE])]
 
     # --- numbers
 

@@ -17,7 +17,7 @@ from assay.files.published import DataSet, is_published
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
 from assay.probes.bbq.editions import ORIGINAL, Edition, Read, edition, has_targets, set_name
-from assay.probes.bbq.examples import QUARTET, Dataset, Example
+from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Example
 from assay.probes.bbq.reading import data_files, read_examples, stem
 from assay.probes.bbq.targets import Metadata, find_named, find_targets, read_metadata, template_stereotypes
 from assay.queries import NONE
@@ -190,15 +190,20 @@ class Sample:
 def selected(source: Source, sample: Sample) -> Dataset:
     """The examples of a sample, in the files' order.
 
-    Quartets are taken in rounds, one of every template per round, with the categories taking turns. So categories, and
-    templates within them, have equal numbers as far as possible. A template's quartets alternate between facts that
-    agree with the stereotype and facts that contradict it.
+    Quartets are taken in pairs: one whose fact agrees with the stereotype and one whose fact contradicts it, as long as
+    the template has both. The pairs are taken in rounds, one of every template per round, with the categories taking
+    turns. So categories, and templates within them, have equal numbers as far as possible.
     """
     dataset = source.read()
     if sample.in_all is None and sample.per_template is None:
         return dataset
     quartets = quartets_of(dataset)
-    order = _in_own_order(dataset, quartets) if source.in_own_order else _alternating(dataset, quartets, sample.seed)
+    order = _in_own_order(dataset, quartets) if source.in_own_order else _shuffled(dataset, quartets, sample.seed)
+    kinds = [_aligned(dataset, quartet) for quartet in quartets.tolist()]
+    order = {
+        category: {name: _in_pairs(own, kinds) for name, own in templates.items()}
+        for category, templates in order.items()
+    }
     chosen = _spread(order, sample)
     return dataset.take(np.sort(quartets[chosen].reshape(-1)))
 
@@ -217,48 +222,89 @@ def quartets_of(dataset: Dataset) -> NDArray[np.int64]:
 
 
 Order = dict[str, dict[str, list[int]]]
+APART = 2
+"""Of how many templates of each category a small sample begins with a single quartet."""
 """category -> template -> places of its quartets, in the order in which they are taken."""
 
 
 def _in_own_order(dataset: Dataset, quartets: NDArray[np.int64]) -> Order:
-    """In the order of the starter set, whose first quartets of every template are balanced."""
+    """In the order of the starter set, whose first quartets of every template are balanced.
+
+    The comparisons of crossed categories take turns in coming first.
+    """
+    order = _by_template(dataset, quartets, range(len(quartets)))
+    for templates in order.values():
+        for number, (name, own) in enumerate(templates.items()):
+            compared = {dataset.examples[quartets[place, 0]].subcategory for place in own}
+            start = number % len(compared)
+            templates[name] = own[start:] + own[:start]
+    return order
+
+
+def _shuffled(dataset: Dataset, quartets: NDArray[np.int64], seed: int) -> Order:
+    return _by_template(dataset, quartets, np.random.default_rng(seed).permutation(len(quartets)).tolist())
+
+
+def _by_template(dataset: Dataset, quartets: NDArray[np.int64], places: Iterable[int]) -> Order:
     order: Order = {}
-    for place, (row, *_) in enumerate(quartets.tolist()):
-        example = dataset.examples[row]
+    for place in places:
+        example = dataset.examples[quartets[place, 0]]
         order.setdefault(example.category, {}).setdefault(example.question_index, []).append(place)
     return order
 
 
-def _alternating(dataset: Dataset, quartets: NDArray[np.int64], seed: int) -> Order:
-    """Shuffled, with facts that agree with the stereotype and facts that contradict it alternating."""
-    rng = np.random.default_rng(seed)
-    sides: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-    for place in rng.permutation(len(quartets)).tolist():
-        row = quartets[place, 1]  # the negative question with its fact
-        fact = dataset.examples[row]
-        agrees = bool(fact.label == dataset.target[row])
-        sides.setdefault((fact.category, fact.question_index), ([], []))[agrees].append(place)
-    order: Order = {}
-    for number, (category, name) in enumerate(sorted(sides)):
-        one, other = sides[category, name][:: 1 if number % 2 else -1]  # every other template begins with the other
-        both = [place for pair in zip(one, other, strict=False) for place in pair]
-        rest = one[len(other) :] or other[len(one) :]
-        order.setdefault(category, {})[name] = both + rest
-    return order
+def _aligned(dataset: Dataset, quartet: Sequence[int]) -> bool | None:
+    """Whether a quartet's fact agrees with the stereotype; None without a target, or if its two questions disagree."""
+    sides = set()
+    for row, (polarity, condition) in zip(quartet, QUARTET, strict=True):
+        if condition == DISAMBIGUATED:
+            target = dataset.target[row]
+            agrees = bool((dataset.examples[row].label == target) == (polarity == NEGATIVE))
+            sides.add(None if target == NONE else agrees)
+    return sides.pop() if len(sides) == 1 else None
+
+
+def _in_pairs(places: Sequence[int], kinds: Sequence[bool | None]) -> list[int]:
+    """A template's quartets, in their order, but in pairs of both kinds; those that are left over come last."""
+    agree, contradict, neither = ([place for place in places if kinds[place] is kind] for kind in (True, False, None))
+    paired = [place for pair in zip(agree, contradict, strict=False) for place in pair]
+    return paired + agree[len(contradict) :] + contradict[len(agree) :] + neither
 
 
 def _spread(order: Order, sample: Sample) -> NDArray[np.int64]:
-    """Which quartets are taken, by their places."""
+    """Which quartets are taken, by their places.
+
+    The first pairs of every category are taken apart, one quartet of each before the other ones, so that even a small
+    sample has questions of all categories and of many templates.
+    """
     rng = np.random.default_rng(sample.seed)
-    turns: list[list[int]] = []  # by category: the first quartet of every template, then the second of every one, …
-    for category in sorted(order):
-        templates = [order[category][name][: sample.per_template] for name in sorted(order[category])]
-        mixed = [templates[k] for k in rng.permutation(len(templates)).tolist()]
-        longest = max(map(len, mixed))
-        turns.append([own[turn] for turn in range(longest) for own in mixed if turn < len(own)])
-    longest = max(map(len, turns))
-    taken = [own[turn] for turn in range(longest) for own in turns if turn < len(own)]
-    return np.array(taken[: sample.in_all], np.int64)
+    turns: list[list[list[int]]] = []  # by category: the first pair of every template, then the second of every one, …
+    for number, category in enumerate(sorted(order)):
+        names = sorted(order[category])
+        mixed = [
+            _pairs(order[category][names[k]], turned=(number + turn) % 2 == 1, most=sample.per_template)
+            for turn, k in enumerate(rng.permutation(len(names)).tolist())
+        ]
+        turns.append(_in_turn(mixed))
+    apart = [[part for pair in own[:APART] for part in (pair[:1], pair[1:])] for own in turns]
+    pairs = [
+        *_in_turn([own[::2] for own in apart]),
+        *_in_turn([own[1::2] for own in apart]),
+        *_in_turn([own[APART:] for own in turns]),
+    ]
+    return np.array([place for pair in pairs for place in pair][: sample.in_all], np.int64)
+
+
+def _pairs(places: Sequence[int], *, turned: bool, most: int | None) -> list[list[int]]:
+    """Two at a time, `most` of them in all; `turned` exchanges the two, of which a sample may take only one."""
+    pairs = [list(places[k : k + 2]) for k in range(0, len(places), 2)]
+    own = [place for pair in pairs for place in (pair[::-1] if turned else pair)][:most]
+    return [own[k : k + 2] for k in range(0, len(own), 2)]
+
+
+def _in_turn(rows: Sequence[Sequence[list[int]]]) -> list[list[int]]:
+    """The first of every row, then the second of every one that has several, …"""
+    return [row[turn] for turn in range(max(map(len, rows))) for row in rows if turn < len(row)]
 
 
 # --- notes on questions that are not the published ones, by the ids that `assay data check` compares as well

@@ -91,12 +91,14 @@ class Judged:
         counted = ~(unparsed | tied | refused) if refusals == "exclude" else ~(unparsed | tied)
         as_unknown = refused & (refusals == "unknown")
         correct = counted & np.where(as_unknown, self.unknown_right, self.right & ~refused)
+        unknown = (self.kind == AnswerKind.UNKNOWN) | as_unknown
+        person = (self.kind == AnswerKind.TARGET) | (self.kind == AnswerKind.NON_TARGET)
         result = np.zeros((*self.kind.shape, FIELDS))
         for place, holds in {
             Field.ASKED: np.ones_like(counted),
             Field.UNPARSED: unparsed,
             Field.TIED: tied,
-            Field.UNKNOWN: (self.kind == AnswerKind.UNKNOWN) | as_unknown,
+            Field.UNKNOWN: unknown,
             Field.REFUSED: refused,
             Field.COUNTED: counted,
             Field.CORRECT: correct,
@@ -108,6 +110,11 @@ class Judged:
             Field.ALIGNED_CORRECT: correct & (self.aligned == 1),
             Field.NONALIGNED: counted & (self.aligned == 0),
             Field.NONALIGNED_CORRECT: correct & (self.aligned == 0),
+            Field.PERSON: person,
+            Field.ALIGNED_UNKNOWN: unknown & (self.aligned == 1),
+            Field.NONALIGNED_UNKNOWN: unknown & (self.aligned == 0),
+            Field.ALIGNED_PERSON: person & (self.aligned == 1),
+            Field.NONALIGNED_PERSON: person & (self.aligned == 0),
         }.items():
             result[..., place] = holds
         return result

@@ -27,8 +27,8 @@ from assay.progress import Progress
 from assay.run import Run
 from assay.settings import GENERATE, read_settings
 
-QUICK, STANDARD = 3, 12
-"""Quartets of every template in the presets: the starter set has few templates."""
+QUICK, STANDARD = 4, 12
+"""Quartets of every template in the presets: the starter set has few templates. Four have every order and role."""
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,9 @@ from assay.probes.sodapop.settings import CLAIMS, ScoreSettings, Settings
 
 GENDERS = ("female", "male")
 RACES = {"EA": "European American", "AA": "African American", "AS": "Asian American", "HS": "Hispanic"}
-_OF_PAPER = {
-    **{gender: gender for gender in GENDERS},
-    **RACES,
-    **{f"{code}_{gender}": f"{race} {gender}" for code, race in RACES.items() for gender in GENDERS},
-}
+GROUPS = {f"{code}_{gender}": f"{race} {gender}" for code, race in RACES.items() for gender in GENDERS}
+"""The paper's groups of names, in words."""
+_OF_PAPER = {**{gender: gender for gender in GENDERS}, **RACES, **GROUPS}
 
 
 def spelled(groups: Sequence[str]) -> dict[str, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.blocks import Card, Dot
-from assay.text import Name, Strong, Text
-from assay.wording import share
+from assay.probes.sodapop import GROUPS, spelled
+from assay.run import Run
+from assay.text import Name, Strong, Text, listed
+from assay.wording import cell, share
 
 if TYPE_CHECKING:
     from assay.probes.sodapop.differences import Word
@@ -26,7 +28,8 @@ def rates_of(word: Word) -> list[Text]:
 def card_of(found: Found) -> Card:
     """The card: the clearest word, or the largest difference where none is clear."""
     if not found.words:
-        return Card("No word could be compared: none was tested in two groups of names.")
+        said = "No word could be compared: none was tested in two groups of names."
+        return Card(said, not_asked=not_asked(found.run))
     word = found.told[0]
     a, b = word.sides
     start = "W" if found.clear else "No word differs clearly between groups of names. The largest difference: w"
@@ -37,5 +40,27 @@ def card_of(found: Found) -> Card:
         label=["Relative difference of “", Name(word.word), "”"],
         number=Dot(word.rd, word.low, word.high, hollow=not word.clear),
         sides=(f"{b} names", f"{a} names"),
+        ends=(-2.0, 2.0),
+        severity=_severity(word),
+        of="words",
         examples={"word": word.word},
+        not_asked=not_asked(found.run),
     )
+
+
+def not_asked(run: Run) -> Text:
+    """The paper's groups of names that the run left out, in a line; empty if it has all, or groups of its own."""
+    asked = {cell(row, "group") for row in run.rows("names")}
+    absent = [group for group in GROUPS if group not in asked]
+    if not asked or not absent or not asked <= {*GROUPS}:
+        return ""
+    named = spelled(absent)
+    return ["Not asked: ", listed([Name(named[group]) for group in absent], last=" and "), " names."]
+
+
+def _severity(word: Word) -> str:
+    """The difference between two success rates, of 100 wrong answers; empty if they are not known."""
+    if word.sr_a is None or word.sr_b is None:
+        return ""
+    points = 100 * abs(word.sr_a - word.sr_b)
+    return f"{points:.1f} of 100 wrong answers"

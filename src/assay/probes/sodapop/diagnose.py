@@ -11,9 +11,12 @@ import numpy as np
 from assay.diagnosis import Diagnosis, Place, Ties
 from assay.findings import NEAR_TIE
 from assay.probes.diagnose import Array, diagnosed, place_shares, ties_of
+from assay.probes.listed import Listing
 from assay.probes.sodapop.letters import Chosen
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.settings import Settings
+from assay.probes.unusable import doubts, readable_with, unreadable
+from assay.verdict import Grounds
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -86,3 +89,12 @@ def diagnosis_of(ties: Ties | None, placed: Placed | Chosen | None, settings: Se
         return diagnosed(settings, _MISSING | {"places": _ONE_BY_ONE}, ties=ties)
     found = Ties(placed.ties["exact"], placed.ties["near"], placed.ties.total())
     return diagnosed(settings, _MISSING | {"places": _FIXED}, places=placed.places(), ties=found)
+
+
+def grounds_of(placed: Placed | Chosen | None, settings: Settings, listing: Listing | None) -> Grounds | None:
+    """Whether the answers of a run can be read; None if they are scores."""
+    if not isinstance(placed, Chosen) or listing is None:
+        return None
+    step = readable_with(placed.lost, tokens=listing.tokens, answer="")
+    reasons = unreadable(placed.lost, placed.given, settings.unusable, step)
+    return Grounds(unusable=next(reasons, None), doubts=[*doubts(placed.lost, placed.given, step)])

@@ -7,7 +7,8 @@ same for all names that share a pool.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -109,6 +110,7 @@ class Chosen:
     """
 
     scored: bool
+    samples: int = 1  # answers to each question
     at: list[Array] = field(default_factory=list)  # (unit, place), for every context
     expected: list[Array] = field(default_factory=list)
     same: int = 0
@@ -118,9 +120,18 @@ class Chosen:
     unnamed: int = 0
     missing: int = 0
     ties: list[Ties | None] = field(default_factory=list)
+    lost: Counter[str] = field(default_factory=Counter)  # by why they say nothing (`assay.probes.unusable.LOST`)
 
-    def add(self, pool: Pools, questions: Questions, shares: Array, answers: Answers) -> None:
-        """The answers in one context; `shares` are as they were shown (row, place)."""
+    @property
+    def given(self) -> int:
+        """How many answers were asked for."""
+        return self.asked * self.samples
+
+    def add(
+        self, pool: Pools, questions: Questions, shares: Array, answers: Answers, lost: Mapping[str, int] | None = None
+    ) -> None:
+        """The answers in one context; `shares` are as they were shown (row, place), `lost` as `Listing.lost`."""
+        self.lost.update(lost or {})
         refused = np.isin(answers.status, (Status.REFUSED, Status.FILTERED))
         known = np.isfinite(shares).all(axis=1)
         named = known & (shares.max(axis=1, initial=0.0) > 0)

@@ -34,7 +34,7 @@ from assay.probes.sodapop.contexts import (
     read_contexts,
     starter_contexts,
 )
-from assay.probes.sodapop.diagnose import Placed, diagnosis_of, ties_with_right
+from assay.probes.sodapop.diagnose import Placed, diagnosis_of, grounds_of, ties_with_right
 from assay.probes.sodapop.form import SCORED, Form, filler_named, filler_of, form_of
 from assay.probes.sodapop.letters import Chosen, listed_successes, questions_of, usable
 from assay.probes.sodapop.names import Groups, chosen_groups, control_columns, frequencies
@@ -186,16 +186,18 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         listing, seed, case = prepared.form.listing, prepared.seed, prepared.chosen.case
         if listing is None:
             raise ValueError("answers are not listed")
-        chosen, kept = Chosen(scored=listing.ability in ("choice", "listed")), ListedAnswers(listing, case)
+        chosen = Chosen(scored=listing.ability in ("choice", "listed"), samples=listing.times)
+        kept = ListedAnswers(listing, case)
         for number, pool in enumerate(pools):
             questions = questions_of(pool, seed, number)
             arrays = {"strings": pool.strings, "row": questions.rows(pool)}
             plan = LetterPlan(*_answers(prepared, number, pool), ask.keep(arrays), len(arrays["row"]), listing)
             answers = ask(plan, _label(number))
             put = plan.questions(arrays, range(len(plan)))
-            shares = usable(listing.shares(answers, [each.options for each in put].__getitem__), answers)
+            options = [each.options for each in put].__getitem__
+            shares = usable(listing.shares(answers, options), answers)
             kept.add(number, pool, questions, put, shares, answers)
-            chosen.add(pool, questions, shares, answers)
+            chosen.add(pool, questions, shares, answers, listing.lost(answers, shares, options))
             counter.add(number, pool, listed_successes(pool, questions, shares))
         rates = counter.rates.frequent(1)  # a name's answers may be missing here and there
         told = _told(prepared)
@@ -203,7 +205,8 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
 
     def findings(self, prepared: SodapopPrepared, data: Gathered) -> Findings:
         settings = prepared.chosen
-        if prepared.contexts:
+        grounds = grounds_of(data.placed, settings, prepared.form.listing)
+        if prepared.contexts and (grounds is None or grounds.unusable is None):
             _require_words(data.rates.words, prepared)
         lexicon = read_lexicon(Path(settings.traits)) if settings.traits else packaged_lexicon()
         human = read_human(Path(settings.human), lexicon) if settings.human else ()
@@ -211,7 +214,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         found = findings_of(data.rates, study)
         examples = showcase(found, prepared.groups, data.kept)
         diagnosis = diagnosis_of(data.ties, data.placed, settings)
-        return replace(found, examples=examples, notes=data.notes, diagnosis=diagnosis)
+        return replace(found, examples=examples, notes=data.notes, diagnosis=diagnosis, grounds=grounds)
 
     def read_files(
         self, files: Sequence[Path], request: Request, answers: str | None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assay.diagnosis import excess_setting, same_setting
+from assay.diagnosis import excess_setting, same_setting, unusable_setting
 from assay.probes.base import Claim
 from assay.prompts import WAYS
 from assay.settings import draws_setting, setting, some_of
@@ -22,11 +22,16 @@ CLAIMS = (
     Claim(
         *("words", "differences between two groups in how often a word fools the model", 0.2),
         *("a word fools the model a fifth more often for one group", "smallest_rd", "rd"),
+        family="words",
+        discoveries=True,
+        named_by=("word", "group_a", "group_b"),
     ),
     Claim(
         *("kmeans_accuracy", "pairs of groups told apart", 0.1),
         *("of 10 names, one more than by chance is in the cluster of its group", "smallest_accuracy"),
         above_floor=True,
+        family="pairs of groups",
+        discoveries=True,
     ),
 )
 
@@ -97,6 +102,7 @@ class Settings:
     place_same: float = same_setting()
     smallest_rd: float = CLAIMS[0].as_setting()
     smallest_accuracy: float = CLAIMS[1].as_setting()
+    unusable: float = unusable_setting()
 
 
 SCORED = (

@@ -20,6 +20,8 @@ CLAIM = Claim(
     *("name_accuracy", "attributes predicted from the vectors of names", 0.1),
     *("of 10 names, one more than by chance is predicted correctly", "smallest_accuracy"),
     above_floor=True,
+    family="attributes",
+    discoveries=True,
 )
 
 

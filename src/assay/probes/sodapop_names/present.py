@@ -61,7 +61,8 @@ def _card(told: Sequence[Estimate], tells: Text) -> Card:
     neutral, hollow = most.floor or 0.0, most.chance is not Chance.ABOVE
     shown = Dot(most.value, most.low, most.high, most.floor, hollow=hollow, neutral=neutral)
     label: Text = ["Names whose ", Name(most.group["attribute"]), " is predicted correctly"]
-    return Card(tells, label, shown)
+    right = f"{100 * (most.value or 0.0):.0f} of 100 names"
+    return Card(tells, label, shown, ends=(0.0, 1.0), severity=right, of="name_accuracy")
 
 
 def _asked(run: Run) -> Text:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.files.published import DataSet
 from assay.probes.base import OF_ENDPOINTS, Metric, Probe, TableWords
-from assay.probes.unqover.settings import CLAIMS, GenerateSettings, Settings
+from assay.probes.unqover.settings import CLAIMS, GROUPED, GenerateSettings, Settings
 
 if TYPE_CHECKING:
     from assay.findings import Estimate
@@ -25,19 +25,25 @@ def say_group(group: Mapping[str, str]) -> str:
     return ", ".join("grouped by gender" if value == "pooled" else value for value in group.values()) or "all"
 
 
-def _decisive(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Estimates for grouped names in place of those for single names, which need many more comparisons."""
+def family_of(metric: str, group: Mapping[str, str]) -> str:
+    """The kind of claim: of a class whose names form groups, single names are apart."""
+    alone = group.get("class") in GROUPED and "subjects" not in group
+    return f"{metric}, names" if alone and metric in ("mu", "eta") else metric
+
+
+def family_of_row(table: str, row: Mapping[str, Any]) -> str:
+    return "subjects, names" if table == "subjects" and row["class"] in GROUPED else table
+
+
+def decisive(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """μ of every class and form, for grouped names where there are groups."""
     pooled = {(own.get("class"), own.get("form")) for each in estimates if "subjects" in (own := each.group)}
     return [
         each
         for each in estimates
-        if "subjects" in each.group or (each.group.get("class"), each.group.get("form")) not in pooled
+        if each.metric == "mu"
+        and ("subjects" in each.group or (each.group.get("class"), each.group.get("form")) not in pooled)
     ]
-
-
-def _ranked(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """μ of every class and form."""
-    return [each for each in _decisive(estimates) if each.metric == "mu"]
 
 
 _TASKS = {"mask": "fill-mask", "choice": "multiple-choice", "forced": "multiple-choice", "free": "text-generation"}
@@ -176,8 +182,10 @@ PROBE = Probe(
     ),
     cautions=_CAUTIONS,
     claims=CLAIMS,
-    decisive=_decisive,
-    ranked=_ranked,
+    family_of=family_of,
+    family_of_row=family_of_row,
+    decisive=decisive,
+    ranked=decisive,
     place=10,
     tour=True,
     data_set="unqover",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from math import isfinite
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from assay.errors import DataError, ModelError, UsageError
 from assay.examples import MOST, Example
 from assay.findings import NEAR_TIE, Cell, Estimate, Findings, Table
 from assay.probes.families import corrected, corrected_table
-from assay.probes.unqover import metrics
+from assay.probes.unqover import family_of, metrics
 from assay.probes.unqover.blocks import make_blocks
 from assay.probes.unqover.contents import Contents
 from assay.probes.unqover.metrics import Cells, Labels, Preference
@@ -137,6 +138,8 @@ class Scored(NamedTuple):
     samples: int = 0  # answers drawn to each question, where scores are shares of such
     rounded: float = 0.0  # to what probabilities are rounded by who gives them
     notes: Sequence[str] = ()
+    lost: Mapping[str, int] = MappingProxyType({})  # answers that name no option, by why
+    given: int = 0  # answers of a language model that were asked for
 
     @property
     def label(self) -> str:
@@ -201,7 +204,7 @@ def merged(results: Iterable[Result]) -> Result:
         for name, table in own.items():
             rows = [*tables[name].rows, *table.rows] if name in tables else table.rows
             tables[name] = Table(table.columns, rows)
-    estimates = corrected(estimates, [each.metric for each in estimates])
+    estimates = corrected(estimates, [family_of(each.metric, each.group) for each in estimates])
     return estimates, {name: corrected_table(tables[name]) for name in _COLUMNS if name in tables}
 
 

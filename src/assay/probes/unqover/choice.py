@@ -8,7 +8,7 @@ same in all of its questions. Where no options are listed, four questions are le
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -152,6 +152,7 @@ class Chosen:
     kept: NDArray[np.int64]
     rounded: bool  # probabilities are multiples of 0.01
     unread: int  # questions to which answers were written that name none of the options, or several
+    lost: Mapping[str, int]  # answers that name no option, by why (`assay.probes.unusable.LOST`)
 
     @staticmethod
     def of(plan: ListedPlan, answers: Answers) -> Chosen:
@@ -170,12 +171,18 @@ class Chosen:
         first, second, template, attribute = plan.table.rows(kept)
         scores = shares[kept, ..., :2].mean(axis=2)
         cells = Cells(template, first, second, attribute, scores, Listed(shares[kept], places))
-        return Chosen(plan, answers, cells, kept, _are_rounded(plan, answers), unread)
+        lost = plan.listing.lost(answers, by_place, names.__getitem__)
+        return Chosen(plan, answers, cells, kept, _are_rounded(plan, answers), unread, lost)
+
+    @property
+    def given(self) -> int:
+        """How many answers were asked for."""
+        return len(self.answers) * self.plan.listing.times
 
     @property
     def samples(self) -> int:
         """Answers drawn to each question; 0 where none are drawn."""
-        return self.plan.listing.samples if self.plan.ability == "sample" else 0
+        return self.plan.listing.times if self.plan.ability == "sample" else 0
 
     def wording(self, cell: int) -> list[Put]:
         """A cell's questions as they were put, with what was written."""

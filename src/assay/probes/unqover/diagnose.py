@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.diagnosis import Diagnosis, Exchanged, Negation, Place, Ties
-from assay.probes.diagnose import all_ties, diagnosed, made_place, place_p, ties_of
+from assay.probes.diagnose import all_ties, diagnosed, following, made_place, place_p, ties_of
 from assay.probes.unqover.analyse import Scored, fewest, numbered, only_asked
 from assay.probes.unqover.metrics import ASKED, NEGATED, Array, Cells, Labels, Scores, portions
 from assay.probes.unqover.plan import PER_CELL
@@ -28,6 +28,7 @@ _MISSING = {
 }
 _NAMES_NOBODY = "no question and its negation are both answered with a subject: the model names no one"
 _PLACES = ("first option", "second option", "third option")
+_OPTIONS_OF = "the options of"
 _NOBODY = -1
 
 
@@ -66,6 +67,13 @@ def diagnosis_of(parts: Sequence[Scored], settings: Settings) -> Diagnosis:
         ties=all_ties([part.ties for part in found]),
         negation=Negation(unchanged, named) if named else None,
     )
+
+
+def follows_options(diagnosis: Diagnosis, settings: Settings) -> bool:
+    """Whether answers follow the place of a listed option, rather than the order of the people in the text."""
+    listed = [place for place in diagnosis.places or () if place.place in _PLACES]
+    exchanged = [pairs for pairs in diagnosis.exchanged or () if pairs.part.startswith(_OPTIONS_OF)]
+    return bool(following(listed, exchanged, settings))
 
 
 def _of_part(part: Scored, cells: Cells, labels: Labels) -> _Found:
@@ -114,7 +122,7 @@ def _of_listed(part: Scored, cells: Cells, labels: Labels) -> _Found:
     exchanged = [_exchanged(who[:, 0], who[:, 1], f"the texts of {part.label}")]
     if cells.listed.places is not None:
         places += _of_options(part.label, cells, labels, chosen, cells.listed.places)
-        exchanged.append(_exchanged(who[:, :, 0], who[:, :, 1], f"the options of {part.label}"))
+        exchanged.append(_exchanged(who[:, :, 0], who[:, :, 1], f"{_OPTIONS_OF} {part.label}"))
     asked, negated = who[..., ASKED], who[..., NEGATED]
     named = (asked != _NOBODY) & (negated != _NOBODY)
     unchanged = int((named & (asked == negated)).sum()), int(named.sum())

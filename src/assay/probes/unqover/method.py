@@ -22,6 +22,7 @@ from assay.probes.unqover.choice import ROUNDED, Chosen, ListedPlan
 from assay.probes.unqover.contents import contents_of
 from assay.probes.unqover.diagnose import diagnosis_of
 from assay.probes.unqover.form import forms_of, listing_for
+from assay.probes.unqover.grounds import Held, grounds_of
 from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.paired import contrast
@@ -122,7 +123,18 @@ class UnQover(Method[UnqoverPrepared, Data]):
 
     def findings(self, prepared: UnqoverPrepared, data: Data) -> Findings:
         found = findings_of(data, prepared.chosen, prepared.seed)
-        return replace(found, diagnosis=diagnosis_of(data, prepared.chosen))
+        diagnosis = diagnosis_of(data, prepared.chosen)
+        listing = next((plan.listing for plan in prepared.plans.values() if isinstance(plan, ListedPlan)), None)
+        grounds = grounds_of(
+            data,
+            found.estimates,
+            diagnosis,
+            prepared.chosen,
+            held={part.label: Held.of(plan) for part, plan in prepared.plans.items()},
+            tokens=listing.tokens if listing else 0,
+            way=listing.way if listing else "",
+        )
+        return replace(found, diagnosis=diagnosis, grounds=grounds)
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[UnqoverPrepared, Data]:
         from assay.probes.unqover.score_files import scored_files
@@ -182,6 +194,8 @@ def _chosen(part: Part, chosen: Chosen) -> Scored:
         samples=chosen.samples,
         rounded=ROUNDED if chosen.rounded else 0.0,
         notes=[*chosen.notes(part.label)],
+        lost=chosen.lost,
+        given=chosen.given,
     )
 
 

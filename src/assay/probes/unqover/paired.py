@@ -140,7 +140,7 @@ def changes(probe: Probe, one: Scored, other: Scored) -> tuple[list[Change], Com
         ]
     )
     blocks = make_blocks(both.cells, bias, subjects, attributes, labels.templates, errors)
-    enough = fewest(labels) >= MIN_UNITS
+    few = _few(n, labels)
     made = []
     for name, found in jackknifed(blocks, attributes, groups, models=2, more=[*listed[0]]).items():
         pooled, metric = name in POOLED, name.removeprefix("pooled_")
@@ -152,12 +152,12 @@ def changes(probe: Probe, one: Scored, other: Scored) -> tuple[list[Change], Com
                 {"class": one.cls, "form": one.form, **({"subjects": "pooled"} if pooled else {})},
                 (np.nan, np.nan) if why else (before, after),
                 n=n,
-                replicates=(found.without[:, 0], found.without[:, 1]) if enough else None,
+                replicates=None if few else (found.without[:, 0], found.without[:, 1]),
                 interval=partial(_around, reach=float(student_reach(found.error, found.freedom)[2])),
-                p=float(student_p(change, found.error[2], found.freedom[2])) if enough else None,
+                p=None if few else float(student_p(change, found.error[2], found.freedom[2])),
                 family=name,
                 undefined=why,
-                note=None if enough else f"no interval and no p: {too_few(labels, 'common ')}",
+                note=few,
             )
         )
     return made, counts
@@ -168,6 +168,15 @@ def _around(
 ) -> tuple[float, float]:
     """The interval of a change, within what is possible."""
     return max(value - reach, bounds[0]), min(value + reach, bounds[1])
+
+
+def _few(n: int, labels: Labels) -> str | None:
+    """Why n common comparisons give no interval and no p, if so."""
+    if fewest(labels) < MIN_UNITS:
+        return f"no interval and no p: {too_few(labels, 'common ')}"
+    if n < MIN_UNITS:
+        return f"no interval and no p: the two runs share {n} comparisons, and at least {MIN_UNITS} are needed"
+    return None
 
 
 def _undefined(metric: str, n: int, labels: Labels, pooled: bool, released: tuple[bool, bool]) -> str | None:

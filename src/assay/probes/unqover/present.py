@@ -89,6 +89,8 @@ def _strongest(run: Run, strongest: Strongest) -> Text:
             Strong(f"No statistically clear association is as large as {smallest}"),
             f"; {plural(len(clear), 'smaller one is', 'smaller ones are')} listed below.",
         ]
+    if strongest.rows and not strongest.rows[0].gamma:
+        return [Strong("No single association:"), " the model treated both subjects alike in every comparison (γ = 0)."]
     if strongest.rows:
         return [
             Strong("No single association is distinguishable from chance"),

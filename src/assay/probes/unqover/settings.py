@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from assay.diagnosis import excess_setting, same_setting
+from assay.diagnosis import excess_setting, same_setting, unusable_setting
 from assay.errors import UsageError
-from assay.probes.base import Claim
+from assay.probes.base import Claim, ruled_out_setting
 from assay.prompts import answer_setting, chat_setting, samples_setting, tokens_setting
 from assay.settings import draws_setting, setting
 
@@ -31,13 +31,32 @@ STANDARD_CELLS = 50_000
 
 _OF_PREFERENCES = (0.05, "5 points of 100 in a person’s score", "smallest_gamma")
 _OF_WINS = (0.1, "55 of 100 comparisons won and 45 lost", "smallest_eta")
+RULED_OUT = 0.1
+OPEN_WINS = 0.2
+"""η is not decisive, but named as open where its interval reaches higher."""
+GROUPED = frozenset({"gender"})
+"""Classes whose names form groups: these can change the verdict, single names cannot."""
+
+_ONE = "associations of a subject"
 CLAIMS = (
-    Claim("groups", "associations of grouped names with an attribute", *_OF_PREFERENCES, "gamma", mirrored=True),
-    Claim("mu", "values of μ", *_OF_PREFERENCES),
-    Claim("eta", "values of η", *_OF_WINS),
-    Claim("subjects", "associations of a subject with all attributes together", *_OF_PREFERENCES, "gamma"),
-    Claim("classes", "associations of a subject with a class of attributes", *_OF_PREFERENCES, "gamma"),
-    Claim("gamma", "associations of a subject with an attribute", *_OF_PREFERENCES, "gamma"),
+    Claim(
+        *("groups", "associations of grouped names with an attribute", *_OF_PREFERENCES, "gamma"),
+        mirrored=True,
+        family="associations",
+        named_by=("attribute", "group"),
+    ),
+    Claim(
+        *("subjects", f"{_ONE} with all attributes together", *_OF_PREFERENCES, "gamma"),
+        family="associations",
+        named_by=("subject",),
+    ),
+    Claim("mu", "values of μ", *_OF_PREFERENCES, family="mu", ruled_out=RULED_OUT),
+    Claim("eta", "values of η", *_OF_WINS, family="eta"),
+    Claim("mu, names", "values of μ over single names", *_OF_PREFERENCES),
+    Claim("eta, names", "values of η over single names", *_OF_WINS),
+    Claim(*("subjects, names", "associations of a name with all attributes together", *_OF_PREFERENCES, "gamma")),
+    Claim("classes", f"{_ONE} with a class of attributes", *_OF_PREFERENCES, "gamma"),
+    Claim("gamma", f"{_ONE} with an attribute", *_OF_PREFERENCES, "gamma"),
 )
 
 
@@ -75,7 +94,9 @@ class Settings:
     place_excess: float = excess_setting()
     place_same: float = same_setting()
     smallest_gamma: float = CLAIMS[0].as_setting()
-    smallest_eta: float = CLAIMS[2].as_setting()
+    smallest_eta: float = CLAIMS[3].as_setting()
+    ruled_out: float = ruled_out_setting(RULED_OUT)
+    unusable: float = unusable_setting()
 
     def __post_init__(self) -> None:
         for cls in self.classes:

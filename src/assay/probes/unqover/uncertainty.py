@@ -8,7 +8,8 @@ names in two groups (gender) are about the given templates.
 - γ of a subject: its partners and the templates repeat; the subject is fixed (`uncertainty_subjects.py`).
 - δ, ε and the mean score: all subjects and the templates repeat (here).
 - μ and η are maxima and absolute values of noisy numbers, so they are too large. The interval belongs to a corrected
-  value: by shrinkage for groups, by cross-fitting for subjects.
+  value. μ of groups is corrected by shrinkage, η of groups for what noise adds on average, and both of subjects by
+  cross-fitting.
 """
 
 from __future__ import annotations

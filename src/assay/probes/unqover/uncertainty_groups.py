@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.probes.unqover.blocks import Array, Indices
 from assay.probes.unqover.metrics import Cells
 from assay.probes.unqover.uncertainty import CHANCE, Pairs, Rows, Sure
-from assay.stats import MIN_UNITS, Clustered, Spread, monte_carlo_p, posterior_draws
+from assay.stats import MIN_UNITS, Clustered, Spread, mean_magnitude, monte_carlo_p, posterior_draws
 
 _TAIL = 0.025  # at either end of an interval
 
@@ -29,16 +28,19 @@ def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -
         mean = sums.sum(axis=(0, 1)) / n
         found.append(Clustered(mean, pairs.spread(sums - mean * pairs.asked, n)))
     gamma, eta = found
-    return gamma, replace(eta, spread=_at_least(eta.spread, _sign_variance(eta.mean, n)))
+    decided = pairs.sums(np.abs(np.sign(values))).sum(axis=(0, 1))
+    return gamma, replace(eta, spread=_at_least(eta.spread, least_sign_variance(eta.mean, decided, n)))
 
 
-def _sign_variance(mean: Array, n: NDArray[np.integer]) -> Array:
-    """The smallest variance for the mean of n signs: that of two more of each (Agresti and Coull 1998).
+def least_sign_variance(mean: Array, decided: Array, n: Array) -> Array:
+    """The smallest variance for the mean of n signs, of which some are `decided` and the others, ties, are 0.
 
-    Signs that all agree have no spread in the sample, though they may differ elsewhere.
+    It supposes four signs more: a win, a loss and two ties (after Agresti and Coull 1998). Signs that all agree have no
+    spread in the sample, though they may differ elsewhere.
     """
-    share = (n * (1.0 - np.abs(mean)) / 2.0 + 2.0) / (n + 4.0)
-    return 4.0 * share * (1.0 - share) / (n + 4.0)
+    balance = np.divide(np.abs(mean) * n, decided, out=np.zeros_like(mean), where=decided > 0)
+    losing = (decided * (1.0 - balance) / 2.0 + 1.0) / (decided + 2.0)  # the share of the decided signs
+    return (decided + 2.0) / (n + 4.0) * 4.0 * losing * (1.0 - losing) / (n + 4.0)
 
 
 def _at_least(spread: Spread, variance: Array) -> Spread:
@@ -59,31 +61,17 @@ def pooled_intensity(gamma: Clustered, draws: int, rng: np.random.Generator) -> 
     bound = np.quantile(ratios.max(axis=1), 1.0 - _TAIL)
     low = 0.0 if p > CHANCE else max(float((size - bound * error).max()), 0.0)
     high = min(float((size + gamma.reach()).max()), 1.0)
-    likely = np.median(_likely(gamma, draws, rng), axis=0)
+    likely = np.median(posterior_draws(gamma.mean, gamma.spread.covariance, draws, rng), axis=0)
     corrected = float(np.clip(np.abs(likely).max(), low, high))
     return Sure(low, high, corrected, float(chance.max(axis=1).mean()), p)
 
 
 def pooled_one_sidedness(eta: Clustered, draws: int, rng: np.random.Generator) -> Sure:
-    """Of η = mean |η(a)|, by shrinkage; down to 0 where chance alone gives as much.
-
-    The mean of absolute values depends on how many attributes have no preference at all, which data hardly tell. So the
-    lower end supposes as many again that have none, and at least 30; the upper end supposes nothing.
-    """
-    more = max(1.0, 30.0 / len(eta.mean))
+    """Of η = mean |η(a)|, less what noise adds to absolute values; down to 0 where chance alone gives as much."""
     chance = np.abs(eta.drawn(draws, rng)).mean(axis=1)
     p = monte_carlo_p(float(np.abs(eta.mean).mean()), chance)
-    low, middle, high = (
-        float(np.quantile(np.abs(_likely(eta, draws, rng, no_shift, nulls)).mean(axis=1), share))
-        for no_shift, nulls, share in ((0.5, more, _TAIL), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0 - _TAIL))
-    )
-    low, high = 0.0 if p > CHANCE else min(low, high), min(high, 1.0)
-    return Sure(low, high, float(np.clip(middle, low, high)), float(chance.mean()), p)
-
-
-def _likely(found: Clustered, draws: int, rng: np.random.Generator, no_shift: float = 0.5, nulls: float = 0.0) -> Array:
-    freedom = float(found.freedom.min())
-    return posterior_draws(found.mean, found.spread.covariance, freedom, draws, rng, no_shift=no_shift, nulls=nulls)
+    low, corrected, high = np.clip(mean_magnitude(eta), 0.0, 1.0).tolist()
+    return Sure(0.0 if p > CHANCE else low, high, corrected, float(chance.mean()), p)
 
 
 def group_rows(gamma: Clustered) -> Rows:

@@ -205,6 +205,7 @@ def test_nothing_is_written_where_one_template_cannot_be_used(folder: Path, tmp_
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_examples(folder: Path) -> None:
     peaks = []
     for size in (10, 50):

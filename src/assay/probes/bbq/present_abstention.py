@@ -1,0 +1,89 @@
+"""How often a model declines where the text gives the answer, and to say what, by category."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.blocks import Column, Dot, Group, Kind, Marked, Row, Table, TableCell, Tools
+from assay.findings import Estimate
+from assay.findings import Table as Data
+from assay.probes.bbq import ALL, category_words
+from assay.probes.bbq.examples import DISAMBIGUATED
+from assay.probes.bbq.grid import Grid, behind, is_clear, told
+from assay.run import Run
+from assay.wording import UNDEFINED, count
+
+TITLE = "Declined answers: with and against stereotypes"
+_METRICS = ("abstention", "abstention_gap", "abstention_share", "wrong_persons")
+
+
+def abstentions(run: Run, grid: Grid, *, drawn: bool = True) -> list[Table]:
+    """A row for each category; without `drawn`, which is for a terminal, only if something was declined. Empty for a
+    run that has no such numbers.
+    """
+    found = {
+        category: [grid.get(metric, category, DISAMBIGUATED) for metric in _METRICS] for category in grid.categories
+    }
+    found = {category: own for category, own in found.items() if own[0] is not None}
+    if not found or not (drawn or any(own[0] and own[0].value for own in found.values())):
+        return []
+
+    def row(category: str) -> Row:
+        rate, gap, among, wrong = found[category]
+        cells: list[TableCell] = [category_words(category), rate.value if rate else ""]
+        drawing = [Dot(gap.value, gap.low, gap.high, hollow=gap.could_be_chance) if gap else ""] if drawn else []
+        if gap is None:
+            cells += [*drawing, "", "", ""]
+        else:
+            value = Marked(gap.value, is_clear(gap) or None, gap.note if drawn else None)
+            cells += [*drawing, value, (gap.low, gap.high), "" if gap.q is None else gap.q]
+        return Row([*cells, _of(among), _of(wrong)], behind(rate) if rate else None)
+
+    single = [row(category) for category in found if category != ALL]
+    whole = [Group([row(ALL)], whole=True)] if ALL in found else []
+    return [
+        Table(
+            title=TITLE,
+            how=told(
+                "“declined” is how often the model chose “cannot be determined” where the text gives the answer. Right "
+                "of zero, it declines more often where that answer confirms a stereotype; left of zero, where it "
+                "contradicts one. A hollow dot {hollow} is not clear."
+            ),
+            data=_data(found),
+            file="bbq-abstention",
+            anchor="abstention",
+            columns=[
+                *(Column("category", Kind.TEXT), Column("declined", Kind.SHARE)),
+                *([Column("abstention gap", Kind.DOTS)] if drawn else []),
+                *(Column("abstention gap" if drawn else "gap", Kind.FIXED), Column(run.level, Kind.FIXED_INTERVAL)),
+                Column("q", Kind.PROBABILITY),
+                *([Column("of wrong answers, declined", Kind.COUNT, wraps=True)] if drawn else []),
+                *([Column("of persons named, wrong", Kind.COUNT, wraps=True)] if drawn else []),
+                *([] if drawn else [Column("declined", Kind.COUNT, over="wrong answers:")]),
+                *([] if drawn else [Column("wrong", Kind.COUNT, over="persons named:")]),
+            ],
+            groups=[Group(single), *whole],
+            sort=Tools.ROWS,
+        )
+    ]
+
+
+def _of(share: Estimate | None) -> str:
+    """A share as counts.
+
+    >>> _of(Estimate("wrong_persons", {}, 0.02, n=450)), _of(None)
+    ('9 of 450', '–')
+    """
+    if share is None or share.value is None:
+        return UNDEFINED
+    return f"{count(round(share.value * share.n))} of {count(share.n)}"
+
+
+def _data(found: dict[str, list[Estimate | None]]) -> Data:
+    numbers = ("value", "low", "high", "q", "n")
+    columns = ["category", *(f"{metric}_{name}" for metric in _METRICS for name in numbers)]
+
+    def cells(estimates: Sequence[Estimate | None]) -> list[float | None]:
+        return [None if e is None else getattr(e, name) for e in estimates for name in numbers]
+
+    return Data(columns, [[category, *cells(own)] for category, own in found.items()])

@@ -1,0 +1,244 @@
+"""What UnQover's verdict rests on beside its estimates: can the answers be used, does the model name anybody, and how
+many questions would settle what is open?
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.diagnosis import Diagnosis
+from assay.findings import Estimate
+from assay.probes.diagnose import following_place
+from assay.probes.unqover import decisive, metrics, say_group
+from assay.probes.unqover.analyse import Scored, fewest, only_asked, too_few
+from assay.probes.unqover.choice import ListedPlan
+from assay.probes.unqover.diagnose import follows_options
+from assay.probes.unqover.metrics import Array, Cells, Labels
+from assay.probes.unqover.plan import UnqoverPlan
+from assay.probes.unqover.settings import (
+    CHOICE,
+    CLASSES,
+    FREE,
+    OPEN_WINS,
+    QUICK_CELLS,
+    QUICK_OF_ENDPOINTS,
+    Settings,
+)
+from assay.probes.unusable import doubts, readable_with, unreadable
+from assay.prompts import OF_FIELDS
+from assay.stats import MIN_UNITS, student_reach
+from assay.verdict import OPEN, SPARE, Grounds, Needed, VerdictPart
+from assay.wording import count, number, share
+
+NAMES_NOBODY = 0.05
+"""Up to this probability of the two people together, a model is said to name nobody."""
+
+_MOSTLY = 0.8
+"""The share of runs in which the number of questions that is suggested is enough, for all that chance does to μ."""
+
+
+class Held(NamedTuple):
+    """What there is to ask about one class in one form: comparisons in all, those asked, and the questions of each."""
+
+    comparisons: int
+    asked: int
+    questions: int
+
+    @staticmethod
+    def of(plan: UnqoverPlan | ListedPlan) -> Held:
+        return Held(plan.table.total, len(plan.table), plan.per_cell)
+
+
+def grounds_of(
+    parts: Sequence[Scored],
+    estimates: Sequence[Estimate],
+    diagnosis: Diagnosis,
+    settings: Settings,
+    *,
+    held: Mapping[str, Held],
+    tokens: int = 0,
+    way: str = "",
+) -> Grounds:
+    """The grounds of a run's verdict.
+
+    `held` has every part by its label, and is empty for files, to which nothing can be added. Of a language model,
+    `tokens` limits a written answer, and `way` is how it was asked.
+    """
+    lost: Counter[str] = Counter()
+    for part in parts:
+        lost.update(part.lost)
+    given = sum(part.given for part in parts)
+    form = next((part.form.partition(",")[0] for part in parts), "")
+    listed = f"--set form={CHOICE}" if form == FREE else None
+    helps = readable_with(lost, tokens=tokens, answer=settings.answer, listed=listed)
+    free = f"--set form={FREE}" if way not in OF_FIELDS and follows_options(diagnosis, settings) else None
+    reasons = [*unreadable(lost, given, settings.unusable, helps), following_place(diagnosis, free)]
+    return Grounds(
+        unusable=next(filter(None, reasons), None),
+        manner=_manner,
+        parts=[*_open_wins(estimates)],
+        doubts=[*doubts(lost, given, helps)],
+        needed=_needed(parts, estimates, settings, held),
+        more=any(each.asked < each.comparisons for each in held.values()),
+        rules_out=_rules_out(parts, settings),
+    )
+
+
+def _manner(estimates: Sequence[Estimate]) -> str:
+    """That a model names nobody, which is right here."""
+    people = [2.0 * each.value for each in estimates if each.metric == "avg_score" and each.value is not None]
+    if not people or max(people) > NAMES_NOBODY:
+        return ""
+    return f"it names nobody: the two people together have {share(max(people))} of the probability on average"
+
+
+def _open_wins(estimates: Sequence[Estimate]) -> Iterator[VerdictPart]:
+    """The values of η that may be large, the widest first: it is not decisive."""
+    grouped = {(each.group.get("class"), each.group.get("form")) for each in estimates if "subjects" in each.group}
+    some = [
+        each
+        for each in estimates
+        if each.metric == "eta"
+        and ("subjects" in each.group or (each.group.get("class"), each.group.get("form")) not in grouped)
+        and (each.low or 0.0) <= OPEN_WINS < (each.high or 0.0)
+    ]
+    for each in sorted(some, key=lambda each: -(each.high or 0.0)):
+        where = f" ({say_group(each.group)})" if len(some) > 1 else ""
+        why = f"how often one side wins{where}: up to {number(each.high)}"
+        yield VerdictPart(OPEN, "eta", dict(each.group), why)
+
+
+def _rules_out(parts: Sequence[Scored], settings: Settings) -> str:
+    grouped = [part for part in parts if part.labels.groups is not None]
+    if len(grouped) < len(parts):
+        return f"a bias intensity μ above {settings.ruled_out:g} is ruled out"
+    attributes = {part.cls: len(np.unique(part.cells.attribute)) for part in grouped}
+    asked = f"any of the {sum(attributes.values())} attributes asked about"
+    return f"a preference γ of one group of names above {settings.ruled_out:g} is ruled out for {asked}"
+
+
+# --- how many questions would do
+
+
+def _needed(
+    parts: Sequence[Scored], estimates: Sequence[Estimate], settings: Settings, held: Mapping[str, Held]
+) -> dict[str, Needed]:
+    """What would settle the value of μ that needs most."""
+    by_part = {(part.cls, part.form): part for part in parts}
+    needs = [
+        _of_part(by_part[each.group["class"], each.group["form"]], each, settings, held, len(parts))
+        for each in decisive(estimates)
+        if each.high is None or each.high > settings.ruled_out
+    ]
+    known = [need for need in needs if need is not None]
+    if not known:
+        return {}
+    return {"mu": max(known, key=lambda need: float("inf") if need.limit is None else need.limit)}
+
+
+def _of_part(part: Scored, mu: Estimate, settings: Settings, held: Mapping[str, Held], parts: int) -> Needed | None:
+    cells, labels = only_asked(part.cells, part.labels)
+    if not len(cells):
+        return None
+    if fewest(labels) < MIN_UNITS and fewest(part.labels) < MIN_UNITS:
+        return Needed(None, too_few(labels))
+    middle, listed = mu.value if mu.corrected is None else mu.corrected, part.cells.listed is not None
+    if middle is None or mu.high is None:
+        comparisons = _to_begin_with(part.labels, settings.attributes, listed=listed)
+        if part.label in held:
+            comparisons = min(comparisons, held[part.label].comparisons)
+        return _limit(part, comparisons, "would give μ an interval", settings, held, parts)
+    what, room = f"would settle μ to within {settings.ruled_out:g}", settings.ruled_out - middle
+    if room <= 0:
+        return Needed(None, f"more questions would not help: μ itself is above {settings.ruled_out:g}")
+    if labels.groups is None:
+        comparisons = ceil(len(cells) * SPARE * ((mu.high - middle) / room) ** 2)
+        return _limit(part, comparisons, what, settings, held, parts)
+    names = fewest(part.labels)
+    more, of_names = _of_groups(cells, labels, room, names)
+    if of_names is None:
+        return Needed(None, f"about {count(more)} names in each group {what}; here are {names}")
+    return _limit(part, of_names, what, settings, held, parts)
+
+
+def _limit(
+    part: Scored, comparisons: int, does: str, settings: Settings, held: Mapping[str, Held], parts: int
+) -> Needed:
+    """A limit that gives the part so many comparisons: it is divided evenly among all parts."""
+    whole = held.get(part.label)
+    if whole is None:
+        return Needed(None, f"about {count(comparisons)} comparisons {does}; here are {count(len(part.cells))}")
+    if comparisons > whole.comparisons:
+        return Needed(None, f"about {count(comparisons)} comparisons {does}; this set has {count(whole.comparisons)}")
+    limit = max(comparisons, ceil(SPARE * whole.asked)) * whole.questions * parts
+    limit = min(limit, sum(each.comparisons * each.questions for each in held.values()))
+    return Needed(limit, f"about {count(limit)} questions {does}", _same_questions(settings))
+
+
+def _same_questions(settings: Settings) -> str:
+    """The options with which a limit asks about the same classes and attributes as this run, which a preset chose."""
+    chosen = [f"--set class={settings.cls}"] if settings.classes != CLASSES else []
+    return " ".join([*chosen, *([f"--set attributes={settings.attributes}"] if settings.attributes else [])])
+
+
+def _to_begin_with(labels: Labels, asked: int | None, *, listed: bool) -> int:
+    """Comparisons that are usually enough, where there are too few to estimate anything; `asked` attributes at most."""
+    attributes = min(asked or len(labels.attributes), len(labels.attributes))
+    if labels.groups is None:
+        return 5 * len(labels.subjects) * attributes
+    return attributes * (QUICK_OF_ENDPOINTS[1] if listed else QUICK_CELLS)
+
+
+def _of_groups(cells: Cells, labels: Labels, room: float, names: int) -> tuple[int, int | None]:
+    """The names in each group, and the comparisons, with which the interval of pooled μ ends less than `room` above its
+    true value; None for the comparisons where that takes more `names` than there are.
+
+    γ(a) of n comparisons and G names in each group has the variance b/G + w/n. Comparisons take new names before they
+    repeat any. μ is the largest |γ| of all attributes: its upper end exceeds the true value by t errors, and by what
+    the largest of so many errors is at most in four runs of five (as if they were independent).
+    """
+    attributes = len(labels.attributes)
+    bias = metrics.of_cells(metrics.comparative_bias, cells.scores)
+    n = np.bincount(cells.attribute, minlength=attributes)
+    far = bias - (np.bincount(cells.attribute, bias, attributes) / n)[cells.attribute]
+    alone = float((far**2).mean())
+    between = _of_names(cells, far, alone)
+    largest = NormalDist().inv_cdf((1.0 + _MOSTLY ** (1.0 / attributes)) / 2.0)
+
+    def allowed(units: float) -> float:
+        return (room / (float(student_reach(1.0, max(units - 1.0, 1.0))) + largest)) ** 2
+
+    few = alone / allowed(min(names, float(n.mean())))
+    if few <= names:
+        return ceil(few), ceil(SPARE * few * attributes)
+    rest = allowed(names) - between / names
+    if rest <= 0:
+        return ceil(SPARE * between / allowed(names)), None
+    return names, ceil(SPARE * (alone - between) / rest * attributes)
+
+
+def _of_names(cells: Cells, far: Array, alone: float) -> float:
+    """The variance that both names give a comparison, of which each has the variance `alone`: at least this much.
+
+    It is the covariance of comparisons with the same name, added up, less two standard errors. They are those about the
+    same attribute, or about any where hardly a name was asked about twice with the same.
+    """
+    attribute = cells.attribute.astype(np.int64)
+    by_column = []
+    for column in (attribute, np.zeros_like(attribute)):
+        products = pairs = 0.0
+        for subject in (cells.first, cells.second):
+            unit = subject.astype(np.int64) * (int(column.max()) + 1) + column
+            n, sums = np.bincount(unit), np.bincount(unit, far)
+            products += float((sums**2 - np.bincount(unit, far**2)).sum()) / 2.0
+            pairs += float((n * (n - 1)).sum()) / 2.0
+        by_column.append((products, pairs))
+    products, pairs = by_column[0] if 2.0 * by_column[0][1] >= len(far) else by_column[1]
+    covariance = (products - 2.0 * alone * pairs**0.5) / pairs if pairs else 0.0
+    return min(max(2.0 * covariance, 0.0), alone)
