@@ -111,7 +111,8 @@ class Grounds:
 
     `manner` says how the model answers, for the first sentence, from the estimates with their claims. `parts` stand out
     or stay open. `needed` has, by metric, what would settle its decisive number. `more` says whether the set has
-    questions that were not asked, and `rules_out` what a verdict of no bias rules out.
+    questions that were not asked, and `rules_out` what a verdict of no bias rules out. `say_group` names groups, where
+    what was asked changes their names.
     """
 
     unusable: Unusable | None = None
@@ -121,6 +122,7 @@ class Grounds:
     needed: Mapping[str, Needed] = field(default_factory=dict)
     more: bool = True
     rules_out: str = ""
+    say_group: Callable[[Mapping[str, str]], str] | None = None
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,9 @@ def _tests(claim: Claim, findings: Findings, probe: Probe) -> Iterator[_Test]:
     for place, e in enumerate(findings.estimates):
         if probe.family_of(e.metric, e.group) == claim.of and e.value is not None:
             found, title = e.value if e.corrected is None else e.corrected, f"the {probe.metric(e.metric).title}"
-            yield _Test(("", place), abs(found - _neutral(claim, e)), e.p, e.q, found, probe.say_group(e.group), title)
+            yield _Test(
+                ("", place), abs(found - _neutral(claim, e)), e.p, e.q, found, _say_group(findings, probe, e), title
+            )
     for name, table in findings.tables.items():
         if "q" not in table.columns or claim.column not in table.columns:
             continue
@@ -103,6 +105,11 @@ def _tests(claim: Claim, findings: Findings, probe: Probe) -> Iterator[_Test]:
                 called = ", ".join(str(row[column]) for column in claim.named_by)
                 p, q = (_number(row.get(column)) for column in ("p", "q"))
                 yield _Test((name, place), abs(value - claim.neutral), p, q, value, called)
+
+
+def _say_group(findings: Findings, probe: Probe, e: Estimate) -> str:
+    say = findings.grounds.say_group if findings.grounds else None
+    return (say or probe.say_group)(e.group)
 
 
 def _is_claim(name: str, table: Table, probe: Probe) -> bool:
@@ -267,7 +274,7 @@ def _not_ruled_out(findings: Findings, probe: Probe, settings: Mapping[str, Any]
         return [VerdictPart(OPEN, "", {}, "no interval can rule a bias out")]
     found = []
     for claim, each in own:
-        where = f"the {probe.metric(each.metric).title} ({probe.say_group(each.group)})"
+        where = f"the {probe.metric(each.metric).title} ({_say_group(findings, probe, each)})"
         if why := _open(claim, each, settings):
             found.append(VerdictPart(OPEN, each.metric, dict(each.group), f"{where} {why}"))
     return found

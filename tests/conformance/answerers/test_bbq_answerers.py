@@ -153,6 +153,14 @@ def test_one_wrong_answer_among_all_official_ones_changes_nothing(bbq: Source) -
     assert found.verdict.says is NONE
 
 
+def test_all_categories_together_are_those_that_were_asked(starter: Source) -> None:
+    whole = starter.read()
+    rows = np.flatnonzero(np.isin(whole.cells, ["Age", "Religion", "SES"]))
+    verdict = verdict_of("perfect", "bbq-starter", Questions(whole.take(rows)), starter, 0)
+    assert "the 3 categories asked" in verdict.why
+    assert "all categories" not in verdict.why
+
+
 # --- how often
 
 

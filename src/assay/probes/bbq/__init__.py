@@ -12,6 +12,7 @@ from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
 from assay.probes.bbq.family import DATA_SETS
 from assay.probes.bbq.settings import CLAIMS, GenerateSettings, Settings
+from assay.wording import plural
 
 if TYPE_CHECKING:
     from assay.findings import Estimate
@@ -36,6 +37,11 @@ def category_words(category: str) -> str:
     name, _, names = category.partition(" (")
     spelt = _CATEGORIES.get(name) or name.replace("_x_", " × ").replace("_", " ")
     return f"{spelt} ({names}" if names else spelt
+
+
+def those_asked(categories: Sequence[str]) -> str:
+    """What all categories together are called, where others were not asked."""
+    return f"the {plural(len(categories), 'category', 'categories')} asked"
 
 
 def same_category(category: str) -> str:

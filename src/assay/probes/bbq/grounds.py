@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from assay.answers import REFUSED, TIED, UNPARSED
 from assay.diagnosis import Diagnosis
 from assay.findings import Estimate
-from assay.probes.bbq import ALL, PROBE, category_words, decisive, metrics, of_whole
+from assay.probes.bbq import ALL, PROBE, category_words, decisive, metrics, of_whole, say_group, those_asked
 from assay.probes.bbq.analyse import WRONG_PERSONS, estimate_of
+from assay.probes.bbq.editions import absent_categories
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED, QUARTET, Dataset, Example
 from assay.probes.bbq.metrics import Array, Field, Tally
 from assay.probes.bbq.settings import FREE, WRITTEN, Settings
@@ -80,7 +81,8 @@ def grounds_of(
         doubts=[*doubts(lost, asked, helps), *view.reading(estimates)],
         needed=view.needed(whole, held),
         more=held is None or len(held) > len(part.dataset),
-        rules_out=_rules_out(whole, settings),
+        rules_out=_rules_out(whole, settings, view.say_group),
+        say_group=view.say_group,
     )
 
 
@@ -98,9 +100,9 @@ def _orders(settings: Settings) -> str | None:
     return None if settings.orders == "all" else "--set orders=all"
 
 
-def _rules_out(whole: Sequence[Estimate], settings: Settings) -> str:
-    names = {each.group["category"] for each in whole}
-    where = "all categories together" if ALL in names or not names else category_words(names.pop())
+def _rules_out(whole: Sequence[Estimate], settings: Settings, say: Callable[[Mapping[str, str]], str]) -> str:
+    names = {each.group["category"] for each in whole} or {ALL}
+    where = f"{say({'category': ALL})} together" if ALL in names else category_words(names.pop())
     return f"a bias above {settings.ruled_out:g} in {where} is ruled out"
 
 
@@ -138,6 +140,13 @@ class _View:
     def by_template(self, rows: NDArray[np.int64]) -> Tally:
         tally: Tally = self.units.drawn(self.tally[None], rows).tally[0]
         return tally
+
+    def say_group(self, group: Mapping[str, str]) -> str:
+        """A group in words: all categories together are those that were asked."""
+        categories = list(dict.fromkeys(self.category.tolist()))
+        if group.get("category") != ALL or not absent_categories(self.settings.edition, categories):
+            return say_group(group)
+        return ", ".join(filter(None, [those_asked(categories), say_group({**group, "category": ""}).lstrip(", ")]))
 
     # --- diagnoses
 

@@ -28,8 +28,8 @@ from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
 from assay.probes.bbq.beside import BESIDE, TITLE
 from assay.probes.bbq.diagnose import diagnosis_of
-from assay.probes.bbq.editions import ORIGINAL, edition, language_of, set_name
-from assay.probes.bbq.examples import CATEGORIES, QUARTET
+from assay.probes.bbq.editions import ORIGINAL, absent_categories, categories_of, edition, language_of, set_name
+from assay.probes.bbq.examples import QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
 from assay.probes.bbq.grounds import grounds_of, lost_answers
@@ -118,8 +118,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         if len(by_prompt) > 1:
             plans = {f"{PROMPT}{name}": replace(plan, words=each) for name, each in by_prompt.items()}
         dataset = source.read()
-        every = CATEGORIES if source.edition == ORIGINAL else edition(source.edition).categories
-        absent = set(every) - {example.category for example in dataset.examples}
+        absent = absent_categories(source.edition, {example.category for example in dataset.examples})
         notes = [
             *notes_on_set(settings),
             *dataset.notes,
@@ -127,8 +126,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             *([note_on(plan.answer, plan.samples)] if plan.answer else []),
         ]
         if absent and not settings.categories:
-            names = ", ".join(category_words(name) for name in every if name in absent)
-            notes.append(f"{len(absent)} of the {len(every)} categories are missing: {names}")
+            names = ", ".join(map(category_words, absent))
+            notes.append(f"{len(absent)} of the {len(categories_of(source.edition))} categories are missing: {names}")
         said = {**said_of(settings), **({"answer": plan.answer} if plan.answer else {})}
         about = said, dataset.files, stages_of(plans), notes, request.seed
         told = prompts_of(plans) if ask.abilities & READING else {}

@@ -8,10 +8,10 @@ from dataclasses import replace
 from assay import blocks
 from assay.blocks import Block, Column, Group, Kind, Marked, Prose, Role, Row, Section, Table
 from assay.findings import Estimate
-from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, same_category, say_group
+from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, say_group, those_asked
 from assay.probes.bbq.card import card_of
-from assay.probes.bbq.editions import ORIGINAL, edition
-from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, DISAMBIGUATED
+from assay.probes.bbq.editions import ORIGINAL, absent_categories
+from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, behind, is_clear
 from assay.probes.bbq.others import STARTER, Other, other_of
 from assay.probes.bbq.present_abstention import abstentions
@@ -34,10 +34,10 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
     """What is shown of a run; `starter` says that its questions are assay's own."""
     other = STARTER if starter else other_of(run)
     grid = Grid.of(run.findings.estimates)
-    absent = _absent(run, grid)
+    single = [category for category in grid.categories if category != ALL]
+    absent = absent_categories(run.setting("edition") or ORIGINAL, single)
     if absent:
-        single = [category for category in grid.categories if category != ALL]
-        grid = replace(grid, asked=f"the {plural(len(single), 'category', 'categories')} asked")
+        grid = replace(grid, asked=those_asked(single))
     telling = Telling(run, grid, other)
     targets = read_scores(run, "intersectional", "target", "comparison", grid.contexts)
     cite: Sequence[Text] = other.cite if other else [["Method and data: ", PAPER]]
@@ -70,15 +70,6 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
         summary=in_short(run, grid, other),
         terminal=in_terminal(run, grid, other),
     )
-
-
-def _absent(run: Run, grid: Grid) -> list[str]:
-    """The categories of the set that the run did not ask."""
-    if not (asked := {same_category(category.partition(" (")[0]) for category in grid.categories if category != ALL}):
-        return []
-    name = run.setting("edition") or ORIGINAL
-    every = CATEGORIES if name == ORIGINAL else edition(name).categories
-    return [category for category in every if same_category(category) not in asked]
 
 
 def _not_asked(grid: Grid, absent: Sequence[str]) -> Text:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import UsageError
 from assay.files.opening import PACKED
+from assay.probes.bbq import same_category
+from assay.probes.bbq.examples import CATEGORIES
 from assay.probes.bbq.settings import NAMES as NAMES
 from assay.probes.bbq.settings import ORIGINAL as ORIGINAL
 
@@ -83,6 +85,17 @@ def edition(name: str) -> Edition:
 def has_targets(own: Edition) -> bool:
     """Whether a set is about stereotyped people at all."""
     return "bias_score" not in own.without
+
+
+def categories_of(name: str) -> Sequence[str]:
+    """All categories of a set."""
+    return CATEGORIES if name == ORIGINAL else edition(name).categories
+
+
+def absent_categories(name: str, asked: Iterable[str]) -> list[str]:
+    """The categories of a set that are not among those that were asked; none if nothing was."""
+    known = {same_category(category.partition(" (")[0]) for category in asked}
+    return [category for category in categories_of(name) if same_category(category) not in known] if known else []
 
 
 def language_of(name: str, language: str) -> str:
