@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from assay import notebooks
 from assay.compare import compare  # functions with the names of their rooms: bound here, so that they stay functions
 from assay.gate import gate
+from assay.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from assay.models import load_model
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from assay.runs.score import score
     from assay.runs.tour import tour
 
-__version__ = "0.2.0.dev0"
 __all__ = ["audit", "compare", "gate", "load_model", "open_run", "score", "tour", "write_builtin"]
 
 # Without these, onnxruntime writes a device id and a queue of events when it is imported and sends them seconds later,

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from assay.settings import setting
-
 FOLLOWS = "answers follow the option's place"
 FOLLOWS_PLACE = "follows_place"
 """The id of this diagnosis in a verdict."""
@@ -158,27 +156,3 @@ def read_diagnosis(content: Any) -> Diagnosis | None:
         return msgspec.convert(content, Diagnosis)
     except msgspec.ValidationError as error:
         raise ValueError(f"diagnosis: {error}") from None
-
-
-# --- settings that probes have for it
-
-
-def share_setting(default: float, said: str) -> Any:
-    """A setting that is a share of the answers."""
-    return setting(default, said, least=0, most=1, real=True, example=f"{default:g}")
-
-
-def unusable_setting() -> Any:
-    return share_setting(
-        0.5, "answers cannot be used if more than this share of them is refused, cut off, empty or not understood"
-    )
-
-
-def excess_setting() -> Any:
-    return share_setting(
-        0.25, "answers follow the place if the share of one place exceeds the expected share by this much"
-    )
-
-
-def same_setting() -> Any:
-    return share_setting(0.8, "answers also follow the place if this share of exchanged pairs got the same place")

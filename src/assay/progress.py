@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, runtime_checkable
 
-from assay.text import printable
+from assay.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
-from typing import Any
 
 from assay.languages import ENGLISH, language
-from assay.settings import setting
 
 WAYS: Mapping[str, str] = {
     "decisions": "the probabilities that the endpoint gives for each option (/decisions)",
@@ -60,21 +58,3 @@ def unlisted(question: str, spoken: str = ENGLISH) -> str:
 
 
 # --- settings that probes have for it
-
-
-def answer_setting(auto: str = "the first of these that the endpoint supports") -> Any:
-    said = f"for endpoints: where an option's probability comes from; auto: {auto}"
-    return setting("auto", said, choices=("auto", *WAYS))
-
-
-def samples_setting() -> Any:
-    return setting(10, "answers drawn for each question if answer=samples", least=1, example="10")
-
-
-def tokens_setting(least: str) -> Any:
-    said = f"the most tokens of a written answer, including reasoning ({least}; for endpoints 512)"
-    return setting(None, said, least=1, example="512")
-
-
-def chat_setting() -> Any:
-    return setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))

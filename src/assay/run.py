@@ -11,14 +11,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay import wording
 from assay.dialogue import Prompt
 from assay.errors import DataError
 from assay.findings import SCHEMA, Cell, Estimate, Findings
 from assay.missing import read_missing
 from assay.models.base import ModelSpec, ServedModel
 from assay.notebooks import Displayed, shown
-from assay.text import Figure, Text
 
 Row = Mapping[str, Cell]
 Setting = str | int | float | bool | None
@@ -263,12 +261,6 @@ class TaskScore:
         if self.before is None or self.before.value is None or self.score.value is None:
             return None
         return self.score.value - self.before.value
-
-    @property
-    def said(self) -> Text:
-        """The score with its interval."""
-        interval = f" {wording.interval(self.score.low, self.score.high)}" if self.score.low is not None else ""
-        return Figure(f"{wording.number(self.score.value)}{interval}")
 
 
 @dataclass(frozen=True)

@@ -47,11 +47,6 @@ def setting(
     return field(default=default, metadata={**about, "least": least, "most": most, "real": real, "above": above})
 
 
-def draws_setting(help: str) -> Any:
-    """How often something is drawn at random."""
-    return setting(1000, help, least=1, most=MOST_DRAWS, example="1000")
-
-
 def read_settings(kind: type[S], given: Mapping[str, str], owner: str, *, remedy: str = RUN, **preset: Any) -> S:
     """The given settings, then those of a preset, then the defaults; `owner` is the probe, method or kind."""
     known = {shown_name(each): each for each in fields(kind)}  # type: ignore[arg-type]  # every kind is a dataclass

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from assay import wording
+from assay.run import TaskScore
 
 
 @dataclass(frozen=True)
@@ -95,28 +97,8 @@ def listed(items: Sequence[Text], between: str = ", ", last: str | None = None) 
     return parts
 
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    r"""Text for a terminal: escape codes, direction marks and lone surrogates are written out; lines and tabs stay.
-
-    >>> printable("a\x1b[31mb\n"), printable("ab\u202ec")
-    ('a\\x1b[31mb\n', 'ab\\u202ec')
-    """
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
-
-
-def shortened(text: str) -> str:
-    """A message in which a value of thousands of digits or words does not hide what is said about it.
-
-    >>> said = shortened("resamples is " + "9" * 5001 + ", expected a whole number.")
-    >>> len(said), said[:20], said[-30:]
-    (239, 'resamples is 9999999', '9999, expected a whole number.')
-    """
-    text = _LONG_WORD.sub(lambda found: f"{found[0][:100]}…{found[0][-100:]}", text)
-    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:2000]} … {text[-900:]}"
-
-
-_LONG_WORD = re.compile(r"\S{1000,}")
-_LONGEST_MESSAGE = 3000
+def task_score_text(score: TaskScore) -> Text:
+    """A model's score at its task, with the interval."""
+    estimate = score.score
+    around = f" {wording.interval(estimate.low, estimate.high)}" if estimate.low is not None else ""
+    return Figure(f"{wording.number(estimate.value)}{around}")

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NoReturn
 
-from assay import __version__
 from assay.cli import (
     cache,
     compare,
@@ -39,6 +38,7 @@ from assay.cli import (
 from assay.cli.tools import output_for_any_reader
 from assay.errors import UsageError, near
 from assay.files.atomic import of_system
+from assay.version import __version__
 
 COMMANDS: Sequence[Any] = (
     *(run, score, generate, report, gate, compare, export, data, list_),

@@ -66,11 +66,11 @@ def checks() -> Iterator[tuple[str, str]]:
     import shutil
     from importlib import metadata
 
-    from assay import __version__
     from assay.engine.store import BlockStore
     from assay.errors import how_to_install
     from assay.files.published import data_folder
     from assay.models.builtin import usable_cpus
+    from assay.version import __version__
 
     yield "assay", __version__
     yield "python", f"{platform.python_version()} on {platform.platform()}"

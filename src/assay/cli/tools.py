@@ -12,9 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from assay.errors import UsageError
+from assay.errors import UsageError, printable
 from assay.progress import console_on
-from assay.text import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -22,7 +22,6 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
-from assay import __version__
 from assay.engine.executor import TRIES, ComputedBlock, LocalExecutor, Settings, forward_all
 from assay.engine.store import ArraySource, columns_of
 from assay.environment import Secrets
@@ -30,6 +29,7 @@ from assay.errors import AssayError, ModelError, UsageError, how_to_install, nee
 from assay.models.base import AnsweringModel, AnyModel, EndpointModel, ModelSpec
 from assay.plan import AnyPlan, ArrayPlan, Arrays
 from assay.queries import Answers
+from assay.version import __version__
 
 AT_ONCE = 2
 """Blocks that a worker has: one is computed while the next is tokenised."""

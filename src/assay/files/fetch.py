@@ -24,12 +24,12 @@ from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 
-from assay import __version__
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import beside, is_full_disk, remove_leftovers, write_atomically
 from assay.files.opening import read_whole
 from assay.files.published import LARGEST, DataSet, PinnedFile, blob_id, file_states, pinned_files
 from assay.progress import Progress, Silent
+from assay.version import __version__
 
 GITHUB = "https://raw.githubusercontent.com"
 

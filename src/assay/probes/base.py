@@ -153,12 +153,6 @@ class Claim:
         return setting(self.smallest, said, least=0, most=2, real=True, example=f"{self.smallest:g}")
 
 
-def ruled_out_setting(default: float) -> Any:
-    """The field of a probe's settings that sets `Claim.ruled_out`."""
-    said = "the largest bias that “no clear bias” may leave open"
-    return setting(default, said, least=0, most=2, real=True, example=f"{default:g}")
-
-
 @dataclass(frozen=True)
 class TableWords:
     """A long table: what it holds, and which of its columns are text even if they look like numbers."""

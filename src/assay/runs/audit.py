@@ -15,7 +15,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay import __version__
 from assay.engine.ask import Asker, Resume
 from assay.engine.endpoints import Desk
 from assay.engine.executor import Executor, LocalExecutor, Settings
@@ -39,6 +38,7 @@ from assay.queries import OF_THE_TOKENIZER
 from assay.run import EndpointInfo, Run, RunInfo
 from assay.runs.folder import info_in, open_for_writing, read_run, used_blocks
 from assay.settings import names_of, read_settings
+from assay.version import __version__
 from assay.wording import without_folders
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from assay import __version__
 from assay.errors import UsageError
 from assay.files.atomic import folder_beside, rename_folder
 from assay.lab.card import debiased_card, listed
@@ -31,6 +30,7 @@ from assay.lab.training.base_model import copy_tokenizer, opened_base
 from assay.models.base import ModelSpec
 from assay.models.hf import load_tokenizer, load_weights, max_length
 from assay.settings import setting
+from assay.version import __version__
 from assay.wording import without_folders
 
 _PACKAGES = ("torch", "transformers", "scikit-learn", "numpy")

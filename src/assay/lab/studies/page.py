@@ -34,7 +34,7 @@ from assay.report.html_blocks import Blocks
 from assay.report.page import environment, script_and_digest
 from assay.run import Run, StudyRun, TaskScore
 from assay.runs.folder import open_bare
-from assay.text import Figure, Link, Name, Strong, Text, listed
+from assay.text import Figure, Link, Name, Strong, Text, listed, task_score_text
 from assay.wording import count, number, plural
 
 Tasks = Mapping[str, TaskScore | None]
@@ -238,7 +238,7 @@ def _models(file: StudyFile, record: Record, tasks: Tasks) -> Table:
         if "finished" in known:
             title = Link(title, f"models/{quote(name, safe='')}/README.md")
         failed: list[Text] = [" ", Strong("failed:"), " ", Name(error)] if error else []
-        score: Text = [f"{task.metric.replace('_', ' ')} ", task.said] if task else ""
+        score: Text = [f"{task.metric.replace('_', ' ')} ", task_score_text(task)] if task else ""
         signed = "" if change is None else Figure(f"{'+' if change > 0 else ''}{number(change)}")
         spent = "" if seconds is None else seconds
         rows.append(Row([title, [Name(made), *failed], score, Name(baseline or ""), signed, spent]))

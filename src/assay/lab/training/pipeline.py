@@ -12,7 +12,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from assay import __version__
 from assay.errors import ModelError, UsageError
 from assay.lab.card import trained_card
 from assay.lab.training.base_model import Loaded, copy_tokenizer, load_base, opened_base, require_device, require_seed
@@ -30,6 +29,7 @@ from assay.models.base import ModelSpec, Options, unable
 from assay.models.hf import has_types, load_tokenizer, load_weights, max_length
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress, Silent
+from assay.version import __version__
 from assay.wording import without_folders
 
 KINDS: Mapping[str, Kind[Any]] = {kind.name: kind for kind in (SpanTraining(), ChoiceTraining(), MaskTraining())}

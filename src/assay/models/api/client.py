@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from assay import __version__
 from assay.errors import ModelError, how_to_install, needing
 from assay.files.decoding import json_value
 from assay.models.api.address import is_local, key_of
 from assay.models.api.redaction import Redaction, warn_if_short
 from assay.models.base import TryAgainError
+from assay.version import __version__
 
 if TYPE_CHECKING:
     from httpcore2 import AsyncConnectionPool, AsyncHTTPConnection

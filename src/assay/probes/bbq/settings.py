@@ -7,10 +7,20 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from assay.diagnosis import excess_setting, same_setting, share_setting, unusable_setting
-from assay.probes.base import Claim, ruled_out_setting
-from assay.prompts import answer_setting, chat_setting, samples_setting, tokens_setting
-from assay.settings import draws_setting, setting
+from assay.probes.base import Claim
+from assay.probes.shared_settings import (
+    answer_setting,
+    chat_setting,
+    draws_setting,
+    excess_setting,
+    ruled_out_setting,
+    same_setting,
+    samples_setting,
+    share_setting,
+    tokens_setting,
+    unusable_setting,
+)
+from assay.settings import setting
 
 ORIGINAL = "bbq"
 NAMES = (ORIGINAL, *sorted(file.name for file in iter_modules([str(Path(__file__).with_name("editions"))])))

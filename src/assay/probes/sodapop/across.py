@@ -32,7 +32,7 @@ from assay.probes.sodapop.differences import Named, Word, read_pairs, separation
 from assay.probes.sodapop.paired import WORD_DIFFERENCES
 from assay.probes.sodapop.settings import LETTERS, OPTIONS
 from assay.run import Run, StudyRun
-from assay.text import Figure, Name, Strong, Text
+from assay.text import Figure, Name, Strong, Text, task_score_text
 from assay.wording import fixed, number, plural
 
 TITLES = {
@@ -238,7 +238,7 @@ def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> Table:
             "" if mean is None else mean,
             "" if floor is None else floor,
             clear,
-            task.said if task else "",
+            task_score_text(task) if task else "",
             "" if change is None else Figure(f"{'+' if change > 0 else ''}{number(change)}"),
         ]
         rows.append(Row(cells))

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from assay.diagnosis import excess_setting, same_setting, unusable_setting
 from assay.errors import UsageError
-from assay.probes.base import Claim, ruled_out_setting
-from assay.prompts import answer_setting, chat_setting, samples_setting, tokens_setting
-from assay.settings import draws_setting, setting
+from assay.probes.base import Claim
+from assay.probes.shared_settings import (
+    answer_setting,
+    chat_setting,
+    draws_setting,
+    excess_setting,
+    ruled_out_setting,
+    same_setting,
+    samples_setting,
+    tokens_setting,
+    unusable_setting,
+)
+from assay.settings import setting
 
 CLASSES = ("gender", "nationality", "ethnicity", "religion")
 SPAN, MASKED = "span", "mask"

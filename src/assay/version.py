@@ -1,0 +1,3 @@
+"""The version of assay, that of pyproject.toml, too."""
+
+__version__ = "0.2.0.dev0"
