@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 from subprocess import PIPE
 
+from assay.asking.queries import ListedColumns, ListedQuery, QueryColumns, Scoring
 from assay.engine.endpoints import Desk
 from assay.models import load
 from assay.models.base import Endpoint, ModelSpec
-from assay.queries import ListedColumns, ListedQuery, QueryColumns, Scoring
 
 TESTS = Path(__file__).parents[1] / "tests"
 LATENCY, AT_ONCE = 0.2, 64

@@ -22,7 +22,7 @@ import numpy as np
 
 from assay.probes.bbq import ALL, metrics
 from assay.probes.bbq.analyse import ORDER_SENSITIVITY
-from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.metrics import Field, Tally
 from bbq_simulated import SIZES, Array, Questions, Scenario, claims, intervals, questions
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from assay.probes.bbq import ALL, family_of
-from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from bbq_simulated import OTHER_PERSON, SIZES, Questions, Scenario, claims, questions
 from power import smallest
 

@@ -17,17 +17,17 @@ from scipy.special import betaincinv, ndtri
 
 from assay.probes.bbq import family_of
 from assay.probes.bbq.analyse import Cell, cells_of, contributions
-from assay.probes.bbq.examples import COMPARISONS, CROSSED, DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Example
+from assay.probes.bbq.items import COMPARISONS, CROSSED, DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Example
 from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Field, Metric, Tally
 from assay.probes.bbq.settings import CLAIMS, QUICK, STANDARD
 from assay.probes.bbq.source import Sample, Source, selected
 from assay.probes.bbq.tables import crossed_of, label_of
-from assay.probes.bbq.tally import Answered, Drawn, Units
+from assay.probes.bbq.tallies import Answered, Drawn, Units
 from assay.probes.bbq_starter.method import QUICK as STARTER_QUICK
 from assay.probes.bbq_starter.method import STANDARD as STARTER_STANDARD
 from assay.probes.bbq_starter.method import StarterSource
+from assay.results.verdict import CLEAR
 from assay.stats import MIN_UNITS, benjamini_hochberg, holm, logit_interval, sign_flip_p
-from assay.verdict import CLEAR
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

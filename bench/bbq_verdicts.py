@@ -25,7 +25,7 @@ import numpy as np
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import Sample, Source, selected
 from assay.probes.bbq_starter.method import StarterSource
-from assay.verdict import STANDS_OUT, Says, Verdict
+from assay.results.verdict import STANDS_OUT, Says, Verdict
 from bbq_simulated import SIZES, Scenario, Structure, claims, questions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

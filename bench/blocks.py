@@ -1,4 +1,4 @@
-"""How much work this machine does in a second, for the constants of `assay.engine.block_size`.
+"""How much work this machine does in a second, for the constants of `assay.engine.choose_block_size`.
 
     python bench/blocks.py            about two minutes on two cores
     python bench/blocks.py --quick    fewer questions
@@ -15,16 +15,16 @@ import tempfile
 import time
 from pathlib import Path
 
+from assay.asking.plan import Plan, digest_of
+from assay.asking.queries import TextColumns, TextQuery
 from assay.engine.ask import Asker
-from assay.engine.block_size import FIRST, READ, mean_length, size_for
+from assay.engine.choose_block_size import FIRST, READ, mean_length, size_for
 from assay.engine.executor import LocalExecutor, Settings
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
-from assay.plan import Plan, digest_of
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
-from assay.queries import TextColumns, TextQuery
 from sized import SIZES, ChoicePlan, questions, sized
 
 

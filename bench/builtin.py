@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.asking.queries import ChoiceColumns, QueryColumns, Texts
 from assay.engine.ask import Asker
 from assay.engine.executor import LocalExecutor, Settings, batches
 from assay.engine.store import BlockStore
@@ -33,7 +34,6 @@ from assay.models.builtin import Head, usable_cpus, write_builtin
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.unqover.method import Part, UnqoverPrepared
-from assay.queries import ChoiceColumns, QueryColumns, Texts
 
 HEADS: tuple[Head, ...] = ("span", "mask", "choice")
 
@@ -41,7 +41,7 @@ FIRST_ANSWER = """
 import sys, time
 began = time.perf_counter()
 import assay, numpy as np
-from assay.queries import *
+from assay.asking.queries import *
 model = assay.load_model(sys.argv[1], device="cpu")
 text, zero = Texts.of(["Ann sang."]), np.zeros((1, 1, 1), np.int32)
 asked = {

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.queries import ChoiceQuery
+from assay.asking.queries import ChoiceQuery
 from sized import Scores, against_loop
 
 

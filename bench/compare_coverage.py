@@ -27,12 +27,12 @@ from multiprocessing import get_context
 import numpy as np
 
 from assay.probes import probe_named
-from assay.probes.bbq import ALL, family_of, paired
-from assay.probes.bbq.tally import Drawn
+from assay.probes.bbq import ALL, compare_runs, family_of
+from assay.probes.bbq.tallies import Drawn
 from assay.probes.unqover.analyse import Scored
-from assay.probes.unqover.contents import Contents
+from assay.probes.unqover.cell_content import Contents
+from assay.probes.unqover.compare_runs import changes
 from assay.probes.unqover.metrics import Cells
-from assay.probes.unqover.paired import changes
 from assay.probes.unqover.settings import CLASSES
 from assay.stats import MIN_UNITS, benjamini_hochberg, holm, logit_interval
 from bbq_coverage import METRICS as BBQ_METRICS
@@ -101,7 +101,7 @@ def bbq_pairs(job: tuple[str, str, str, int, int]) -> tuple[dict[str, Array], Ar
     p_of: dict[str, list[Array]] = defaultdict(list)
     for cell, atoms in ((cell, atoms) for cell, atoms in asked.cells if "comparison" not in cell.group):
         both = [asked.drawn(own, atoms) for own in answers]
-        apart = [paired._exchanged(_of_pair(both, pair)) for pair in range(pairs)]
+        apart = [compare_runs._exchanged(_of_pair(both, pair)) for pair in range(pairs)]
         for metric in cell.metrics:
             if metric.name not in BBQ_METRICS[cell.group["context"]]:
                 continue
@@ -120,7 +120,7 @@ def bbq_pairs(job: tuple[str, str, str, int, int]) -> tuple[dict[str, Array], Ar
             values = zip(one.values, other.values, strict=True)
             p = np.array(
                 [
-                    paired._p(metric, np.stack([own.tally[pair] for own in both]), np.array(ends_of), apart[pair])
+                    compare_runs._p(metric, np.stack([own.tally[pair] for own in both]), np.array(ends_of), apart[pair])
                     for pair, ends_of in enumerate(values)
                 ]
             )
@@ -142,7 +142,7 @@ def _of_pair(both: list[Drawn], pair: int) -> Drawn:
 
 
 def report_bbq(size: str, sets: int) -> None:
-    paired.SWAPS = EXCHANGES
+    compare_runs.SWAPS = EXCHANGES
     for kind in bbq_kinds():
         batches = [bbq_pairs(("bbq", size, kind, 100, seed)) for seed in range(-(-sets // 100))]
         print(f"\nbbq, {size}, change: {kind}, {100 * len(batches):,} pairs", flush=True)

@@ -21,8 +21,8 @@ import numpy as np
 
 from assay.compare.differences import Difference, changed, differences_of, tested_and_clear
 from assay.probes import probe_named
-from assay.probes.bbq import paired
-from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
+from assay.probes.bbq import compare_runs
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from bbq_simulated import Questions, Scenario, questions
 
 GOOD = Scenario("good", person=0.05, right=0.97)
@@ -52,7 +52,7 @@ def headlines(asked: Questions, kind: str, pairs: int) -> list[list[Difference]]
     found = []
     for pair in range(pairs):
         tallies = np.stack([own[pair] for own in answers])
-        changes = paired._changes(probe_named("bbq"), keys, tallies, RESAMPLES, EXCHANGES, None, ())
+        changes = compare_runs._changes(probe_named("bbq"), keys, tallies, RESAMPLES, EXCHANGES, None, ())
         made, _ = differences_of("bbq", "one", {"other": changes}, {})
         clear = tested_and_clear(changed(made))[1]
         found.append([each for each in clear if kind.startswith("same") or each.change.metric in BIAS])

@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from assay.findings import Findings, Table
 from assay.probes.claims import with_claims
 from assay.probes.unqover import PROBE
 from assay.probes.unqover.analyse import Result, analyse, merged, only_asked
@@ -35,6 +34,7 @@ from assay.probes.unqover.cells import cell_table
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.settings import CLASSES, QUICK_ATTRIBUTES, QUICK_CELLS, QUICK_OF_ENDPOINTS, STANDARD_CELLS
+from assay.results.findings import Findings, Table
 
 SIZES = {"quick": 1000, "standard": 1000, "paper": 200}  # data sets of each
 NAMES, NOISE = 0.045, 0.095

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.engine.block_size import MOST
+from assay.asking.queries import Answers
+from assay.engine.choose_block_size import MOST
 from assay.engine.executor import ComputedBlock
 from assay.engine.store import BlockStore
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
-from assay.queries import Answers
 
 BLOCKS, RATE = 20, 80_000
 

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from assay.probes.unqover.metrics import Cells
-from assay.probes.unqover.uncertainty_groups import pooled_groups, pooled_one_sidedness
+from assay.probes.unqover.uncertainty import pooled_groups, pooled_one_sidedness
 from coverage import NAMES, NOISE, Array
 
 Size = tuple[int, int, int]  # names in a group, attributes, and the most comparisons of an attribute

@@ -12,9 +12,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.models import kinds
-from assay.models.base import ModelSpec, Options
-from assay.queries import (
+from assay.asking.queries import (
     ChoiceColumns,
     EmbedColumns,
     FillColumns,
@@ -25,7 +23,9 @@ from assay.queries import (
     TokenColumns,
     WordColumns,
 )
-from assay.tokens import Tokens
+from assay.asking.tokens import Tokens
+from assay.models import kinds
+from assay.models.base import ModelSpec, Options
 
 KIND, HELP = "instant", "instant:SEED: for measuring"
 ABILITIES = frozenset({"span", "mask", "fill", "choice", "embed", "word", "token"})

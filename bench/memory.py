@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import QueryColumns, WordColumns
+from assay.asking.tokens import Tokens
 from assay.engine.ask import Asker
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore
 from assay.models.base import ModelSpec
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.queries import QueryColumns, WordColumns
-from assay.tokens import Tokens
 
 SPEC = ModelSpec("stand-in", "none", "", "0", frozenset({"span", "word"}), "cpu", "float32")
 

@@ -25,12 +25,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from assay.asking.plan import AnyPlan
+from assay.asking.progress import Lines
 from assay.engine.executor import ComputedBlock, LocalExecutor, Settings, batches
 from assay.engine.store import ArraySource, columns_of
 from assay.models import load
 from assay.models.base import ModelSpec, Options
-from assay.plan import AnyPlan
-from assay.progress import Lines
 from assay.runs.audit import audit
 from memory import most_memory
 from sized import SIZES, sized

@@ -26,10 +26,10 @@ import numpy as np
 
 from assay.probes.unqover.metrics import Cells, preference
 from assay.probes.unqover.settings import CLASSES
-from assay.probes.unqover.uncertainty_groups import group_rows, pooled_groups
+from assay.probes.unqover.uncertainty import group_rows, pooled_groups
 from assay.probes.unqover.uncertainty_subjects import subject_rows
+from assay.results.verdict import CLEAR
 from assay.stats import benjamini_hochberg
-from assay.verdict import CLEAR
 from coverage import NAMES, NOISE, Array, Design, design
 
 EFFECTS = (0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)

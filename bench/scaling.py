@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import QueryColumns
+from assay.asking.tokens import Tokens
 from assay.engine.ask import Asker
-from assay.engine.ray import RayExecutor
+from assay.engine.ray_executor import RayExecutor
 from assay.engine.store import BlockStore
 from assay.models import find_model, load_elsewhere
 from assay.models.base import ModelSpec, Options
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
-from assay.queries import QueryColumns
-from assay.tokens import Tokens
 
 
 class Timed:

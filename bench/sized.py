@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.plan import digest_of
+from assay.asking.queries import ChoiceColumns, ChoiceQuery
 from assay.engine.ask import Asker, Resume
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
 from assay.models.base import Options
-from assay.plan import digest_of
 from assay.probes.unqover.lists import read_lists
-from assay.queries import ChoiceColumns, ChoiceQuery
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

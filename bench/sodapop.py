@@ -30,13 +30,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.plan import AnyPlan, Arrays, Ask
+from assay.asking.queries import MASK, Answers, FillColumns
 from assay.engine.ask import Asker, Resume
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore, columns_of
 from assay.models import find_model, load
 from assay.models.base import Options
 from assay.models.builtin import write_builtin
-from assay.plan import AnyPlan, Arrays, Ask
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import starter_contexts
 from assay.probes.sodapop.names import control_columns, frequencies, packaged_groups
@@ -44,9 +45,8 @@ from assay.probes.sodapop.plans import FillPlan
 from assay.probes.sodapop.pools import grow
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.split_words import split
 from assay.probes.sodapop.traits import packaged_lexicon
-from assay.probes.sodapop.words import split
-from assay.queries import MASK, Answers, FillColumns
 
 TIMES_AS_FAST, SECONDS = 6.0, 60.0
 WORDS, CONTEXTS = 443, 50

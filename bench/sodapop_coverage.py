@@ -49,14 +49,14 @@ from assay.probes.sodapop.settings import PRESETS, SPARING, Settings
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.probes.sodapop_names import PRESETS as NAME_PRESETS
 from assay.probes.sodapop_names import PROBE as NAMES
-from assay.probes.sodapop_names import telling
+from assay.probes.sodapop_names import classifier
+from assay.probes.sodapop_names.classifier import tell
+from assay.probes.sodapop_names.compare_runs import Opened, paired
 from assay.probes.sodapop_names.method import attributes_of, estimate_of
-from assay.probes.sodapop_names.paired import Opened, paired
-from assay.probes.sodapop_names.telling import tell
+from assay.results.verdict import CLEAR
 from assay.stats import benjamini_hochberg, clusters, holm, student_p
 from assay.stats.clusters import kmeans_separation
 from assay.stats.permutation import permutation_test
-from assay.verdict import CLEAR
 
 Array = NDArray[np.float64]
 Numbers = dict[str, tuple[float, ...]]
@@ -318,7 +318,7 @@ def main() -> None:
     print("± is one standard error of the simulation")
     start = time.perf_counter()
     few_shuffles, clusters_fast = (
-        patch.object(telling, "PERMUTATIONS", 1),
+        patch.object(classifier, "PERMUTATIONS", 1),
         patch.object(clusters, "two_clusters", quick_clusters),
     )
     with few_shuffles, clusters_fast, get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:

@@ -17,8 +17,8 @@ import time
 import numpy as np
 
 from assay.probes.sodapop.analyse import contrasts_of
+from assay.results.verdict import CLEAR
 from assay.stats import benjamini_hochberg
-from assay.verdict import CLEAR
 from sodapop_coverage import ENDPOINT, SIZES, Scenario, claims, draw_rates, groups_of, quick_p
 
 NAMES, RATE = 0.04, 0.35

@@ -21,11 +21,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import assay
+from assay.datasets.catalogue import data_folder
 from assay.files.opening import open_text
-from assay.files.published import data_folder
 from assay.models.base import Options
 from assay.probes.sodapop.contexts import PAPER_CONTEXTS, paper_contexts, paper_file
-from assay.probes.sodapop.words import split
+from assay.probes.sodapop.split_words import split
 from assay.runs.audit import audit
 from memory import most_memory
 from sized import SIZES, sized

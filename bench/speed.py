@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import MASK, MaskQuery, SpanQuery
 from assay.engine.ask import Asker, Resume
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore
@@ -30,7 +31,6 @@ from assay.models import find_model, load
 from assay.models.base import Options
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
-from assay.queries import MASK, MaskQuery, SpanQuery
 from sized import SIZES, sized
 
 Scores = NDArray[np.float32]

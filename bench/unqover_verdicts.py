@@ -29,15 +29,15 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.diagnosis import KEYS, Diagnosis
-from assay.findings import Estimate, Findings, Table
 from assay.probes.claims import with_claims
 from assay.probes.unqover import PROBE, metrics
 from assay.probes.unqover.analyse import Scored, numbered, only_asked
 from assay.probes.unqover.grounds import grounds_of
 from assay.probes.unqover.settings import Settings
-from assay.probes.unqover.uncertainty_groups import group_rows, pooled_groups, pooled_intensity, pooled_one_sidedness
-from assay.verdict import OPEN, Says
+from assay.probes.unqover.uncertainty import group_rows, pooled_groups, pooled_intensity, pooled_one_sidedness
+from assay.results.diagnosis import KEYS, Diagnosis
+from assay.results.findings import Estimate, Findings, Table
+from assay.results.verdict import OPEN, Says
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

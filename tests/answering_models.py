@@ -10,8 +10,8 @@ import hashlib
 import zlib
 from dataclasses import dataclass, field
 
+from assay.asking.queries import Answer, ChoiceQuery, Query, Status, TextQuery
 from assay.models.base import ModelSpec, Options
-from assay.queries import Answer, ChoiceQuery, Query, Status, TextQuery
 
 HELP = "answering:ABILITIES: for tests"
 

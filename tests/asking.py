@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from assay.findings import Findings
 from assay.probes import concluded, method_of
 from assay.probes.base import Request
+from assay.results.findings import Findings
 
 
 def findings(probe: str, request: Request, ask: Any, model: str = "fake") -> Findings:

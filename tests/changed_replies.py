@@ -9,13 +9,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from assay.dialogue import Dialogue
-from assay.engine.executor import answers_of
-from assay.models.api.client import Client, Posted
-from assay.models.api.finding import _Search
-from assay.models.api.model import ApiModel
-from assay.models.base import Endpoint, ModelSpec
-from assay.queries import (
+from assay.asking.messages import Dialogue
+from assay.asking.queries import (
     Answers,
     ChoiceColumns,
     ChoiceQuery,
@@ -28,6 +23,11 @@ from assay.queries import (
     TextColumns,
     TextQuery,
 )
+from assay.engine.executor import answers_of
+from assay.models.api.client import Client, Posted
+from assay.models.api.detect_dialect import _Search
+from assay.models.api.model import ApiModel
+from assay.models.base import Endpoint, ModelSpec
 from endpoint_server import ALL, Asked, Server
 from fuzzing import places
 from own_loop import run_alone

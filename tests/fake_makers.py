@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import made_runs
+from assay.compare.comparison import Comparison
 from assay.compare.differences import Difference
-from assay.compare.runs import Comparison
-from assay.findings import Estimate, read_findings
 from assay.lab.studies import Makers
 from assay.models import find_model
+from assay.results.findings import Estimate, read_findings
 
 HEADS = {"span": "BertForQuestionAnswering", "choice": "BertForMultipleChoice", "mask": "BertForMaskedLM"}
 FINDINGS = {"unqover": made_runs.unqover, "sodapop": made_runs.sodapop, "bbq-starter": made_runs.bbq}

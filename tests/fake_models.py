@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.plan import Arrays
+from assay.asking.queries import QueryColumns, Scoring, Texts, WordColumns
+from assay.asking.tokens import Tokens, starts_of
 from assay.engine.store import digest_of_arrays
 from assay.models.base import BatchTooLargeError, ModelSpec
-from assay.plan import Arrays
-from assay.queries import QueryColumns, Scoring, Texts, WordColumns
-from assay.tokens import Tokens, starts_of
 
 
 def fake_spec(name: str = "fake:one", *, device: str = "cpu", abilities: tuple[str, ...] = ("word",)) -> ModelSpec:

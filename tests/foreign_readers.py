@@ -26,31 +26,31 @@ import small_editions
 import small_lists
 import small_templates
 import stand_in
+from assay.asking.plan import Ask, WordPlan
 from assay.cli import main
 from assay.engine.executor import Settings, block_key
 from assay.engine.journal import Journal
+from assay.engine.shared_folder import FORMAT, Failure, Job, JobFolder
+from assay.engine.shared_folder_worker import Worker
 from assay.engine.store import ArrayStore, digest_of_arrays
-from assay.engine.work import FORMAT, Failure, Job, JobFolder
-from assay.engine.worker import Worker
 from assay.errors import AssayError
+from assay.files.rows import Bad
 from assay.lab.studies import study
-from assay.lab.studies.file import read_study
 from assay.lab.studies.page import write_page
 from assay.lab.studies.prepare import Study, prepare
-from assay.lab.studies.record import read_record
-from assay.lab.training.out_folder import finished, last_checkpoint, open_out
+from assay.lab.studies.study_file import read_study
+from assay.lab.studies.study_record import read_record
 from assay.lab.training.trainer import _curve, _state
+from assay.lab.training.training_folder import finished, last_checkpoint, open_out
 from assay.models.api.address import Address
-from assay.models.api.finding import found as found_endpoint
-from assay.models.api.finding import remembered_at
+from assay.models.api.detect_dialect import found as found_endpoint
+from assay.models.api.detect_dialect import remembered_at
 from assay.models.base import Reply
-from assay.plan import Ask, WordPlan
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.bbq.editions import Edition, edition
 from assay.probes.bbq.generation import Generation
-from assay.probes.bbq.own_words import words_of
-from assay.probes.bbq.prompt_files import read_prompts
+from assay.probes.bbq.prompt_sources import read_prompts, words_of
 from assay.probes.bbq.settings import GenerateSettings
 from assay.probes.bbq.settings import Settings as BBQSettings
 from assay.probes.bbq.targets import template_stereotypes
@@ -59,7 +59,6 @@ from assay.probes.sodapop.name_builder import APPENDIX_A, build_from_files
 from assay.probes.sodapop.names import PACKAGED as OF_SODAPOP
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.probes.unqover.lists import read_lists
-from assay.rows import Bad
 from assay.runs.audit import audit
 from assay.runs.export import export
 from endpoint_server import ALL, Asked, Server
@@ -327,7 +326,7 @@ PLAN, SIZE = WordPlan(("one", "two", "three", "four")), Settings(block_size=2, t
 def jobs() -> Reader:
     """Jobs in a shared folder, as `assay work` finds them, and what workers say to the driver."""
     key = block_key(fake_spec(), PLAN, SIZE)
-    from assay.engine.recipes import to_data
+    from assay.engine.plan_json import to_data
 
     with TemporaryDirectory() as place:
         job = JobFolder(Path(place, key))

@@ -180,6 +180,6 @@ def stop_the_clock() -> None:
 def make_up_data(pinned: str) -> None:
     """Have `assay data fetch bbq` fetch the files of another manifest."""
     import assay.cli.data as data
-    from assay.files.published import DataSet
+    from assay.datasets.catalogue import DataSet
 
     data._named = lambda name: DataSet(name, "made up", "none", Path(pinned))

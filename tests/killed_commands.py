@@ -27,8 +27,8 @@ from typing import Any
 
 import small_lists
 import tiny_models
+from assay.datasets.catalogue import blob_id
 from assay.errors import DataError, ModelError, UsageError
-from assay.files.published import blob_id
 from assay.models import find_model
 from endpoint_server import serving
 from kill_points import AFTER, BEFORE, ERRORS, FAULTS, HALF, SIGNALS, VANISH
@@ -464,7 +464,7 @@ def servers(folder: Path) -> Iterator[dict[str, str]]:
     with serving() as server, ThreadingHTTPServer(("127.0.0.1", 0), handler) as files:
         Thread(target=files.serve_forever, daemon=True).start()
         find_model(server.model)  # it is remembered in this process's cache
-        from assay.files.cache import cache_folder
+        from assay.files.paths import cache_folder
 
         yield {
             "URL": server.model,

@@ -11,13 +11,13 @@ import numpy as np
 
 import made_runs
 import small_bbq
+from assay.asking.queries import NONE
 from assay.probes.bbq import PROBE, editions
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.examples import Dataset, Example
+from assay.probes.bbq.items import Dataset, Example
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tallies import Answered
 from assay.probes.claims import with_claims
-from assay.queries import NONE
 
 CATEGORIES = {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh"), "SES": ("lowSES", "highSES")}
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from assay.examples import FILE, to_lines
-from assay.findings import Estimate, Findings, Table
-from assay.verdict import CLEAR
+from assay.results.examples import FILE, to_lines
+from assay.results.findings import Estimate, Findings, Table
+from assay.results.verdict import CLEAR
 
 GAMMA = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n")
 GROUPS = tuple("group" if column == "subject" else column for column in GAMMA)

@@ -20,11 +20,17 @@ KILLED = 9  # how waitpid says it
 MODULES = (
     *("torch", "transformers.models.bert.modeling_bert", "transformers.trainer", "accelerate", "rich.console"),
     *("onnxruntime", "tokenizers", "scipy.special", "sklearn.cluster", "sklearn.linear_model", "sklearn.manifold"),
-    *("httpx2", "httpcore2", "anyio._backends._asyncio", "assay.models.api.finding", "assay.compare.present"),
-    *("assay.runs.audit", "assay.runs.score", "assay.runs.export", "assay.report.html", "assay.engine.worker"),
+    *("httpx2", "httpcore2", "anyio._backends._asyncio", "assay.models.api.detect_dialect", "assay.compare.present"),
+    *(
+        "assay.runs.audit",
+        "assay.runs.score",
+        "assay.runs.export",
+        "assay.report.html",
+        "assay.engine.shared_folder_worker",
+    ),
     *("assay.lab.training", "assay.lab.debiasing", "assay.lab.studies", "assay.lab.studies.run_study"),
     *("assay.probes.unqover.method", "assay.probes.bbq_starter.method", "assay.probes.sodapop.method"),
-    *("assay.runs.tour", "assay.files.fetch", "assay.models.builtin"),
+    *("assay.runs.tour", "assay.datasets.download", "assay.models.builtin"),
 )
 """What commands import, late: whatever a fork lacks, it imports by itself."""
 

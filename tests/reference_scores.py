@@ -15,7 +15,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from assay.queries import MASK, ChoiceQuery, MaskQuery, SpanColumns, SpanQuery, Texts
+from assay.asking.queries import MASK, ChoiceQuery, MaskQuery, SpanColumns, SpanQuery, Texts
 
 Scores = NDArray[np.float64]
 Range = tuple[int, int]

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
+from assay.asking.plan import AnyPlan, ArrayPlan
 from assay.engine.executor import ComputedBlock, LocalExecutor, Settings
 from assay.engine.store import ArraySource
 from assay.models.base import ModelSpec
-from assay.plan import AnyPlan, ArrayPlan
 from fake_models import MemoryArrays
 from forking import forks
 

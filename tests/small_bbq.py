@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from assay.probes.bbq.examples import AMBIGUOUS, NEGATIVE, QUARTET, UNKNOWN_STRINGS, Example
+from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE, QUARTET, UNKNOWN_STRINGS, Example
 
 ROLES = ("potter", "weaver", "baker", "tailor", "cooper", "mason")
 

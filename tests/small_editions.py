@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.probes.bbq.examples import AMBIGUOUS, NEGATIVE, QUARTET
+from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE, QUARTET
 
 Row = dict[str, Any]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from assay.asking.plan import AnyPlan, Arrays
+from assay.asking.queries import MASK, Answers, ChoiceColumns, ChoiceQuery, FillColumns, TokenColumns, WordColumns
 from assay.engine.store import columns_of
 from assay.errors import UsageError
-from assay.plan import AnyPlan, Arrays
 from assay.probes.sodapop.contexts import NAME, Context
-from assay.queries import MASK, Answers, ChoiceColumns, ChoiceQuery, FillColumns, TokenColumns, WordColumns
 from fake_models import MemoryArrays
 
 BLANK = "?"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.probes.base import Request
-from assay.probes.bbq.examples import QUARTET, UNKNOWN_STRINGS, Example
 from assay.probes.bbq.generation import Generation
+from assay.probes.bbq.items import QUARTET, UNKNOWN_STRINGS, Example
 from assay.probes.bbq.settings import GenerateSettings
 
 PLAIN = {

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.models import kinds
-from assay.models.base import ModelSpec, Options
-from assay.queries import (
+from assay.asking.queries import (
     ChoiceQuery,
     EmbedQuery,
     FillQuery,
@@ -25,7 +23,9 @@ from assay.queries import (
     TokenQuery,
     WordQuery,
 )
-from assay.tokens import Tokens
+from assay.asking.tokens import Tokens
+from assay.models import kinds
+from assay.models.base import ModelSpec, Options
 
 KIND = "stand-in"
 HELP = "stand-in:SEED: for tests"

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from assay.cli import COMMANDS, _parser, main
+from assay.config.settings import shown_name
 from assay.errors import DataError
 from assay.lab.debiasing import METHODS
 from assay.lab.training import KINDS
 from assay.lab.training.data_files import existing
 from assay.probes import probes
-from assay.settings import shown_name
 
 
 @pytest.mark.parametrize(

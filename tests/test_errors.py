@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import assay
+from assay.config.toml_file import WrongValue
 from assay.errors import CODES, AssayError, DataError, ModelError, UsageError
-from assay.files.toml import WrongValue
 
 SOURCE = Path(assay.__file__).parent
 KINDS = ("AssayError", "UsageError", "DataError", "ModelError")

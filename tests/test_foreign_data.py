@@ -25,12 +25,13 @@ import pytest
 from hypothesis import example, given, seed, settings
 
 import small_bbq
-from assay.dialogue import Dialogue
+from assay.asking.messages import Dialogue
+from assay.asking.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
 from assay.engine.store import BadBlockError, BlockStore
 from assay.errors import AssayError
 from assay.files.decoding import json_value
+from assay.lab.debiasing.attribute_words import read_words
 from assay.lab.debiasing.corpus import Corpus
-from assay.lab.debiasing.words import read_words
 from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.span_data import read_span_data
 from assay.models import find_model, load_model
@@ -40,7 +41,6 @@ from assay.models.base import Endpoint, ModelSpec, TryAgainError
 from assay.probes.bbq.targets import read_metadata
 from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
-from assay.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
 from block_files import write_block_file
 from changed_replies import search, unchanged
 from foreign_readers import MORE, POLICY, files_in
@@ -374,7 +374,9 @@ def one_of_every_file(name: str, reader: Reader) -> Iterator[Case]:
 def test_whatever_is_in_a_file_it_is_read_or_refused(
     name: str, kept_runs: Path, record_property: Callable[[str, int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.probes.sodapop_names.telling.PERMUTATIONS", 3)  # what takes the longest, for no reader
+    monkeypatch.setattr(
+        "assay.probes.sodapop_names.classifier.PERMUTATIONS", 3
+    )  # what takes the longest, for no reader
     codes: Counter[int] = Counter()
     reader = made(name, kept_runs)
 

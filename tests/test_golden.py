@@ -16,9 +16,9 @@ from rich.console import Console
 import assay
 import small_lists
 import stand_in
-from assay.findings import Estimate, Table
 from assay.probes import probes, tour_probes
 from assay.report import terminal_bottom_line, terminal_summary
+from assay.results.findings import Estimate, Table
 from assay.runs.folder import open_bare
 from assay.runs.generate import generate
 from golden_numbers import FOLDER, Golden, on_any_machine, read_packed, read_records, unpacked

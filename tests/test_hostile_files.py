@@ -19,12 +19,12 @@ import pytest
 
 import small_bbq
 from assay.cli import main
+from assay.config.toml_file import TomlFile
 from assay.engine.store import BadBlockError, BlockStore, StoredBlock
 from assay.errors import DataError, ModelError, UsageError
 from assay.files.decoding import json_value, toml_value
 from assay.files.opening import open_bytes, open_text, read_whole
-from assay.files.toml import TomlFile
-from assay.rows import Bad, rows_of
+from assay.files.rows import Bad, rows_of
 from block_files import write_block_file
 from bounded import Said, bounded, saying
 from kept_runs import without_digests

@@ -13,28 +13,28 @@ from pathlib import Path
 import pytest
 
 import small_bbq
+from assay.asking.plan import WordPlan
+from assay.datasets.download import PartFile
 from assay.engine.executor import Settings
 from assay.engine.journal import Journal
-from assay.engine.recipes import of_data, to_data
+from assay.engine.plan_json import of_data, to_data
+from assay.engine.shared_folder import FORMAT, Failure, Job, JobFolder
+from assay.engine.shared_folder_worker import Worker
 from assay.engine.store import BlockStore
-from assay.engine.work import FORMAT, Failure, Job, JobFolder
-from assay.engine.worker import Worker
 from assay.errors import DataError, UsageError
-from assay.files.fetch import PartFile
-from assay.findings import read_table
 from assay.lab.studies import study
 from assay.lab.studies.page import _read as read_comparison
-from assay.lab.studies.record import read_record
-from assay.lab.training.out_folder import open_out
+from assay.lab.studies.study_record import read_record
+from assay.lab.training.training_folder import open_out
 from assay.models.api.client import words_of
 from assay.models.base import Reply
-from assay.plan import WordPlan
 from assay.probes.bbq.editions.ggbbq import fits
 from assay.probes.bbq.logs.inspect_ai import _row
-from assay.probes.bbq.prompt_files import read_prompts
-from assay.probes.bbq.reading import example_of
+from assay.probes.bbq.prompt_sources import read_prompts
+from assay.probes.bbq.read_items import example_of
 from assay.probes.bbq.targets import template_stereotypes
 from assay.probes.unqover.lists import File, _entries
+from assay.results.findings import read_table
 from assay.runs.export import export
 from bounded import Said, bounded, saying
 from fake_models import FakeModel, fake_spec
@@ -257,7 +257,7 @@ def test_a_worker_does_not_wait_for_a_claim_that_is_a_pipe(tmp_path: Path) -> No
 @pytest.mark.parametrize("fields", [{"words": 7, "ability": "word"}, {"words": [{}], "ability": "word"}, {}])
 def test_a_plan_of_wrong_types_is_refused(fields: dict[str, object]) -> None:
     with raises("bad-value", DataError, key="plan"):
-        of_data({"is": "assay.plan:WordPlan", "fields": fields}, PLAN.digest)
+        of_data({"is": "assay.asking.plan:WordPlan", "fields": fields}, PLAN.digest)
 
 
 def test_a_stored_reply_of_wrong_types_is_named(tmp_path: Path) -> None:

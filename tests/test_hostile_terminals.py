@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import wide_runs
+from assay.asking.progress import Bar, Lines, console_on
 from assay.cli import main
-from assay.progress import Bar, Lines, console_on
 from assay.report import terminal_summary
 from assay.runs.folder import open_runs
 

@@ -94,13 +94,17 @@ def test_the_built_in_model_needs_no_torch_and_its_stored_answers_no_model(tmp_p
 def test_heavy_imports_would_be_noticed() -> None:
     assert "numpy" in imported_by("import numpy")
     asks = "model.forward(model.encode(FillColumns(Texts.of(['']), Texts.of([f'{MASK} sang.']))))"
-    loads = "import assay; from assay.queries import *; model = assay.load_model('builtin', threads=1)"
+    loads = "import assay; from assay.asking.queries import *; model = assay.load_model('builtin', threads=1)"
     assert "onnxruntime" in imported_by(f"{loads}; {asks}")
 
 
 @pytest.mark.parametrize(
     "before",
-    ["", "import assay.cli, assay.compare.runs, assay.gate.runs, assay.runs.audit, assay.runs.score", "assay.open_run"],
+    [
+        "",
+        "import assay.cli, assay.compare.comparison, assay.gate.check, assay.runs.audit, assay.runs.score",
+        "assay.open_run",
+    ],
 )
 def test_public_names_are_functions_however_often_and_in_whatever_order_they_are_used(before: str) -> None:
     """Some have the name of the module that they are in; importing that must not hide them."""

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.larger import larger_command, next_commands
-from assay.cli.run import add_options
-from assay.findings import Findings
-from assay.run import Run, RunInfo
-from assay.verdict import Says, Verdict
+from assay.cli.run import add_options, larger_command, next_commands
+from assay.results.findings import Findings
+from assay.results.run import Run, RunInfo
+from assay.results.verdict import Says, Verdict
 
 
 def parsed(command: str) -> argparse.Namespace:

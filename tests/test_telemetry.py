@@ -26,7 +26,7 @@ SWITCHES = ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEME
 TOUR = () if "ASSAY_SOAK_TOUR" in os.environ else ("--limit", "32", "--threads", "1")
 LIBRARY = """
 import assay
-from assay.queries import MASK, FillColumns, Texts
+from assay.asking.queries import MASK, FillColumns, Texts
 model = assay.load_model("builtin", threads=1)
 model.forward(model.encode(FillColumns(Texts.of([""]), Texts.of([f"{MASK} sang."]))))
 """

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.queries import Answer, Answers, Query, QueryColumns, Scoring, Status, TextColumns, TextQuery, Texts
 from assay.engine import endpoints
 from assay.engine.endpoints import Desk
 from assay.engine.spending import Spending
 from assay.models.api.client import retry_after
 from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError
-from assay.queries import Answer, Answers, Query, QueryColumns, Scoring, Status, TextColumns, TextQuery, Texts
 
 SPEC = ModelSpec("api:m@http://virtual/v1", "api", "http://virtual/v1", "0" * 64, endpoint=Endpoint("m"))
 TOKENS = 10

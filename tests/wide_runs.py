@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from assay.examples import FILE, Asked, Example, Option
-from assay.findings import Estimate, Findings, Table
+from assay.results.examples import FILE, Asked, Example, Option
+from assay.results.findings import Estimate, Findings, Table
 from made_runs import (
     CROSSED,
     GAMMA,

@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from assay import notebooks
 from assay.compare import compare  # functions with the names of their rooms: bound here, so that they stay functions
 from assay.gate import gate
+from assay.results import notebook_display
 from assay.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ os.environ.update(
     ORT_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1", RAY_USAGE_STATS_ENABLED="0"
 )
 
-notebooks.load_views = lambda: [_home(module) for module in ("report.notebook", "compare.present")]
+notebook_display.load_views = lambda: [_home(module) for module in ("report.notebook", "compare.present")]
 
 _HOMES = {
     "audit": "runs.audit",

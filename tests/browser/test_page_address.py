@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import wide_runs
-from assay.verdict import Says, Verdict
+from assay.results.verdict import Says, Verdict
 from html_pages import write_page
 from made_runs import RUN, write_run
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from assay.compare.comparison import Comparison
 from assay.compare.differences import Difference
 from assay.compare.present import present_comparison, title_of
-from assay.compare.runs import Comparison
-from assay.findings import Estimate, Table
 from assay.probes.contrast import Common
 from assay.report import write_page
+from assay.results.findings import Estimate, Table
 from html_pages import HOSTILE
 
 Visit = Callable[..., Page]

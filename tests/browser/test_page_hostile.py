@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 
 import wide_runs
 from assay.cli import main
-from assay.examples import FILE
+from assay.results.examples import FILE
 from assay.runs.folder import open_runs
 from html_pages import write_page
 

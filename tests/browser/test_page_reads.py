@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 import made_runs
 import wide_runs
-from assay.findings import Findings
+from assay.results.findings import Findings
 from html_pages import UNFOLD, write_page
 from small_tour import Toured
 

@@ -11,17 +11,17 @@ import pytest
 from rich.console import Console
 
 import language_runs
-from assay.blocks import Heat, Part, Table
 from assay.compare import compare
+from assay.compare.comparison import Comparison
+from assay.compare.leaderboards import leaderboards
 from assay.compare.present import present_comparison, terminal_comparison, title_of
-from assay.compare.ranks import leaderboards
-from assay.compare.runs import Comparison
 from assay.gate import Limit, Policy, gate
+from assay.presentation.elements import Heat, Part, Table
+from assay.presentation.rich_text import plain
 from assay.report import markdown_sections, print_sections, write_html
 from assay.report.formats import report_text
 from assay.report.html import render_page
 from assay.runs.folder import open_runs, read_run
-from assay.text import plain
 from html_pages import Page
 from raising import raises
 

@@ -7,10 +7,10 @@ import json
 import numpy as np
 
 from assay.compare.differences import Difference, differences_of
-from assay.findings import Table
 from assay.probes.bbq import PROBE as BBQ
 from assay.probes.contrast import Change, change_of
 from assay.probes.unqover import PROBE as UNQOVER
+from assay.results.findings import Table
 from assay.stats import percentile_interval
 
 

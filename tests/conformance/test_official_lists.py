@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from assay.cli import main
+from assay.config.settings import read_settings
 from assay.probes.unqover.generate import Generation, entries
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.probes.unqover.settings import MASKS, GenerateSettings
-from assay.settings import read_settings
 
 # (templates, subjects, attributes, unordered pairs, cells): Table 1 in full
 TABLE_1 = {

@@ -13,14 +13,14 @@ from rich.console import Console
 import assay
 import small_bbq
 import stand_in
+from assay.asking.queries import ChoiceQuery, TextQuery
 from assay.compare.present import present_comparison
-from assay.diagnosis import FOLLOWS
 from assay.gate import Limit, Outcome, Policy
 from assay.probes import probes
-from assay.queries import ChoiceQuery, TextQuery
 from assay.report import markdown_sections, terminal_summary
 from assay.report.formats import report_text
-from assay.run import Run
+from assay.results.diagnosis import FOLLOWS
+from assay.results.run import Run
 from assay.runs.folder import open_run
 from html_pages import Page, cards
 

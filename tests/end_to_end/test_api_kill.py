@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from assay.files.cache import cache_folder
+from assay.files.paths import cache_folder
 from assay.models import find_model
 from endpoint_server import Server, serving
 from nursery import KILLED, Nursery

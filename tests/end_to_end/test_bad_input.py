@@ -215,7 +215,7 @@ def _stored_block(folder: str) -> tuple[str, int, int, Path]:
 
 def test_two_programs_in_one_run_folder(run: Any, refused: Any) -> None:
     from assay.engine.ask import Resume
-    from assay.run import RunInfo
+    from assay.results.run import RunInfo
     from assay.runs.folder import open_for_writing
 
     with open_for_writing(Path("r"), RunInfo(), Resume.ALWAYS):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import assay
 import small_editions
+from assay.asking.queries import TextQuery
 from assay.probes import probe_named
-from assay.queries import TextQuery
 
 PROMPTS = (
     "prompt_id\tprompt\tunknown\n"

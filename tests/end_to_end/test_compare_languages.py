@@ -12,9 +12,9 @@ import pytest
 
 import small_bbq
 import stand_in
+from assay.asking.queries import ChoiceQuery
 from assay.models import kinds
 from assay.models.base import ModelSpec, Options
-from assay.queries import ChoiceQuery
 from html_pages import Page
 
 pytestmark = pytest.mark.whole

@@ -20,7 +20,7 @@ from assay import cli
 from assay.__main__ import main as program
 from assay.cli import list_, main
 from assay.errors import UsageError
-from assay.files.cache import cache_folder
+from assay.files.paths import cache_folder
 from assay.runs.audit import Listener
 from assay.runs.tour import Failures
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.findings import Estimate, Findings
+from assay.results.findings import Estimate, Findings
 
 pytestmark = pytest.mark.whole
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from assay.asking.queries import OF_ENDPOINTS
 from assay.models.api.client import Client
 from assay.probes import tour_probes
-from assay.queries import OF_ENDPOINTS
 from real_servers import llama_cpp, transformers_serve
 from tiny_models import ModelFolder, default_text
 

@@ -66,7 +66,7 @@ def questions(assay: Any, lists: Path) -> Callable[..., Entries]:
 
 def numbers(folder: str | Path) -> tuple[list[Any], dict[str, Any]]:
     """Estimates without the model's name, and tables by the text in their rows."""
-    from assay.findings import read_findings
+    from assay.results.findings import read_findings
 
     found = read_findings(Path(folder))
     tables = {

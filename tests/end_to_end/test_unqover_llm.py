@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import assay as library
-from assay.diagnosis import FOLLOWS
-from assay.queries import ChoiceQuery, TextQuery
+from assay.asking.queries import ChoiceQuery, TextQuery
+from assay.results.diagnosis import FOLLOWS
 from endpoint_server import ALL, Asked, serving
 
 pytestmark = pytest.mark.whole

@@ -19,15 +19,15 @@ import pytest
 
 import answering_models
 from answering_models import Answering, answer_to, find, status_of
+from assay.asking.plan import WordPlan, digest_of
+from assay.asking.queries import Answer, ChoiceColumns, ChoiceQuery, Query, QueryColumns, Status, TextColumns, Texts
 from assay.engine.ask import Asker
 from assay.engine.executor import LocalExecutor, Settings, loop_in_thread
 from assay.engine.store import BlockStore
 from assay.errors import ModelError, UsageError
 from assay.models import kinds
 from assay.models.base import AnsweringModel, ModelSpec, Options
-from assay.plan import WordPlan, digest_of
 from assay.probes import concluded, method_of
-from assay.queries import Answer, ChoiceColumns, ChoiceQuery, Query, QueryColumns, Status, TextColumns, Texts
 from assay.runs.audit import audit
 from assay.runs.score import gathered_again
 from fake_models import FakeModel, fake_spec

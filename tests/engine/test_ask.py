@@ -13,8 +13,8 @@ import pytest
 from assay.engine import store as store_module
 from assay.engine.ask import Asker, Resume, StoredAsk
 from assay.engine.executor import ComputedBlock, LocalExecutor, Settings, block_key, forward_all
+from assay.engine.shared_folder import WorkExecutor
 from assay.engine.store import BlockStore, StoredBlock
-from assay.engine.work import WorkExecutor
 from assay.errors import ModelError, UsageError
 from block_files import block_file, used_by
 from fake_models import FakeModel, FakePlan, expected_values, fake_spec

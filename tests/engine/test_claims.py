@@ -209,7 +209,7 @@ from pathlib import Path
 from assay.engine.endpoints import Desk
 from assay.models import load
 from assay.models.base import Endpoint, ModelSpec
-from assay.queries import ListedColumns, ListedQuery, Scoring
+from assay.asking.queries import ListedColumns, ListedQuery, Scoring
 
 def columns(rows):
     queries = [ListedQuery("", f"Question {row}?", ("yes", "no", "maybe")) for row in rows]

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from assay.asking.queries import Answer, ListedColumns, ListedQuery, Query, Scoring, Status
 from assay.engine.endpoints import _Asking
 from assay.engine.journal import Journal
 from assay.engine.requests import Block
 from assay.engine.spending import Spending
 from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError
-from assay.queries import Answer, ListedColumns, ListedQuery, Query, Scoring, Status
 from own_loop import in_own_thread
 
 LATENCY, AT_ONCE = 0.2, 64

@@ -16,18 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.engine import endpoints, journal
-from assay.engine.ask import Asker, Resume
-from assay.engine.endpoints import Desk
-from assay.engine.executor import LocalExecutor, Settings
-from assay.engine.spending import Price, Spending
-from assay.engine.store import BlockStore
-from assay.errors import ModelError, UsageError
-from assay.models import find_model, load
-from assay.models.api import client
-from assay.models.base import ModelSpec, TryAgainError
-from assay.plan import digest_of
-from assay.queries import (
+from assay.asking.plan import digest_of
+from assay.asking.queries import (
     Answers,
     ListedColumns,
     ListedQuery,
@@ -38,7 +28,16 @@ from assay.queries import (
     TextColumns,
     Texts,
 )
-from assay.text import printable
+from assay.engine import endpoints, journal
+from assay.engine.ask import Asker, Resume
+from assay.engine.endpoints import Desk
+from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.spending import Price, Spending
+from assay.engine.store import BlockStore
+from assay.errors import ModelError, UsageError, printable
+from assay.models import find_model, load
+from assay.models.api import client
+from assay.models.base import ModelSpec, TryAgainError
 from endpoint_server import Asked, Sent, Server, serving
 from own_loop import run_alone
 from raising import raises

@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.plan import WordPlan
+from assay.asking.progress import Silent
 from assay.cli import main
 from assay.engine.executor import ComputedBlock, LocalExecutor, Settings
-from assay.engine.ray import RayExecutor, Worker, _Hired, _Work, places
+from assay.engine.ray_executor import RayExecutor, Worker, _Hired, _Work, places
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_elsewhere
 from assay.models.base import Options
-from assay.plan import WordPlan
-from assay.progress import Silent
 from assay.runs.audit import audit, new_executor
 from assay.runs.tour import tour
 from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake_spec
@@ -62,7 +62,7 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("assay.engine.ray.PATIENCE", 600.0)  # on a busy machine a worker starts late
+        patch.setattr("assay.engine.ray_executor.PATIENCE", 600.0)  # on a busy machine a worker starts late
         ours = str(Path(__file__).parents[1])  # where workers find ray_models
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")])))
         with pytest.MonkeyPatch.context() as secrets:
@@ -339,7 +339,7 @@ from dataclasses import replace
 from pathlib import Path
 import psutil
 from assay.engine.executor import Settings
-from assay.engine.ray import RayExecutor
+from assay.engine.ray_executor import RayExecutor
 from fake_models import FakePlan, MemoryArrays, fake_spec
 from ray_models import Noting
 

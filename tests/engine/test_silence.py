@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.errors import ModelError
-from assay.models.api.finding import LONGEST, _Search
+from assay.models.api.detect_dialect import LONGEST, _Search
 from assay.models.base import Endpoint, TryAgainError
 from own_loop import in_own_thread
 from raising import raises

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
+from assay.asking.queries import Answers
 from assay.engine.store import BadBlockError, Block, BlockStore, StoredBlock
-from assay.queries import Answers
 from block_files import block_file, write_block_file
 
 KEY = "ab" + "0" * 62

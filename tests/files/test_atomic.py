@@ -21,7 +21,7 @@ from assay.files.atomic import (
     write_atomically,
 )
 from assay.probes.bbq.generation import write_files
-from assay.run import RunInfo
+from assay.results.run import RunInfo
 from assay.runs.folder import open_for_writing
 from raising import raises
 

@@ -16,10 +16,10 @@ import pytest
 from assay.engine.ask import Resume
 from assay.errors import UsageError
 from assay.files.lock import held, hold, let_go, remove_if_free
-from assay.lab.studies.file import packaged_studies, read_study
-from assay.lab.studies.record import open_record
-from assay.lab.training.out_folder import open_out
-from assay.run import RunInfo
+from assay.lab.studies.study_file import packaged_studies, read_study
+from assay.lab.studies.study_record import open_record
+from assay.lab.training.training_folder import open_out
+from assay.results.run import RunInfo
 from assay.runs.folder import open_for_writing
 from raising import raises
 
@@ -146,7 +146,7 @@ SEVERAL = """
 import sys
 from pathlib import Path
 from assay.errors import UsageError
-from assay.lab.training.out_folder import open_out
+from assay.lab.training.training_folder import open_out
 
 folder, inside = Path(sys.argv[1]), Path(sys.argv[2])
 held = 0

@@ -13,17 +13,17 @@ import pytest
 
 from assay.errors import DataError
 from assay.files.opening import digest_of_file, open_bytes, open_text
+from assay.files.rows import Bad, rows_of
+from assay.lab.debiasing.attribute_words import read_words
 from assay.lab.debiasing.corpus import Corpus
-from assay.lab.debiasing.words import read_words
 from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.data_files import lines_of
 from assay.lab.training.span_data import read_span_data
 from assay.probes.bbq.logs import log_kind
-from assay.probes.bbq.reading import read_examples
+from assay.probes.bbq.read_items import read_examples
 from assay.probes.bbq.targets import read_metadata
 from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
-from assay.rows import Bad, rows_of
 from raising import raises
 
 TEXT = "\ufeffZoë\r\nand “others”\n" + "".join(f"line {n} of {n * n % 977}\n" for n in range(2000))

@@ -22,7 +22,7 @@ import pytest
 import assay
 from assay.errors import UsageError
 from assay.files import atomic, lock
-from assay.lab.studies import work as study_work
+from assay.lab.studies import step_context as study_work
 from assay.lab.training import data_files
 from raising import raises
 
@@ -294,7 +294,7 @@ def _opened_as_text(tree: ast.Module) -> Iterator[tuple[int, set[str]]]:
 @pytest.mark.slow
 def test_nothing_but_the_lock_and_a_limit_for_linux_imports_what_windows_does_not_have() -> None:
     found = {name for name, tree in sources().items() if _imports(tree) & NOT_THERE}
-    assert found == {"files/lock.py", "models/template_program.py"}
+    assert found == {"files/lock.py", "models/chat_template_worker.py"}
 
 
 def _imports(tree: ast.Module) -> set[str]:

@@ -9,21 +9,21 @@ from pathlib import Path
 
 import numpy as np
 
+from assay.lab.debiasing.attribute_words import read_words
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.inlp import require_some_left
-from assay.lab.debiasing.sentence import sentence_debias
-from assay.lab.debiasing.words import read_words
+from assay.lab.debiasing.sentence_debias import sentence_debias
 from assay.lab.studies import plan
-from assay.lab.studies.file import find_study, read_study
-from assay.lab.studies.record import open_record, read_record
-from assay.lab.studies.work import _lost
+from assay.lab.studies.step_context import _lost
+from assay.lab.studies.study_file import find_study, read_study
+from assay.lab.studies.study_record import open_record, read_record
 from assay.lab.training import KINDS
 from assay.lab.training.base_model import require_device
 from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.data_files import existing
-from assay.lab.training.kind import preset_of
-from assay.lab.training.out_folder import explained_full_disk, open_out
 from assay.lab.training.span_data import read_span_data
+from assay.lab.training.training_folder import explained_full_disk, open_out
+from assay.lab.training.training_kind import preset_of
 
 
 def written(folder: Path, name: str, text: str) -> Path:

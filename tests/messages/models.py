@@ -18,28 +18,28 @@ from urllib.error import HTTPError
 import numpy as np
 
 import tiny_models
+from assay.asking.queries import ChoiceQuery, FillColumns, TextColumns, Texts
+from assay.config.settings import read_settings, setting
+from assay.config.toml_file import TomlFile
+from assay.datasets.catalogue import DataSet
+from assay.datasets.download import PartFile, fetch
 from assay.engine.ask import Asker, StoredAsk
 from assay.engine.executor import TRIES, LocalExecutor, forward_all
-from assay.engine.ray import _Work
+from assay.engine.ray_executor import _Work
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import ModelError
 from assay.files.atomic import folder_beside, write_atomically
-from assay.files.fetch import PartFile, fetch
 from assay.files.lock import held
 from assay.files.opening import open_text
-from assay.files.published import DataSet
-from assay.files.toml import TomlFile
-from assay.findings import Table, read_table
+from assay.files.rows import Bad, rows_of
 from assay.models import find_model, load_model
 from assay.models.base import Call, ModelSpec, Options
 from assay.models.builtin import find_in
 from assay.models.encode_prompts import PromptEncoder
 from assay.models.hf import load_tokenizer, load_weights
-from assay.models.python import python_model
-from assay.queries import ChoiceQuery, FillColumns, TextColumns, Texts
-from assay.rows import Bad, rows_of
-from assay.settings import read_settings, setting
+from assay.models.python_function import python_model
+from assay.results.findings import Table, read_table
 from block_files import used_by, write_block_file
 from endpoint_server import Sent, serving
 from fake_models import FakeModel, FakePlan, fake_spec
@@ -93,8 +93,8 @@ def endpoint(sent: Sent) -> None:
 
 def declined() -> None:
     """A tour on an endpoint, to whose question somebody at a terminal says no."""
-    from assay.cli.telling import Telling
-    from assay.runs.expect_calls import Calls
+    from assay.cli.audit_printer import Telling
+    from assay.runs.dry_run import Calls
 
     terminal = {"isatty.return_value": True, "readline.return_value": "n\n"}
     with patch("sys.stdin", Mock(**terminal)), patch("sys.stderr", Mock(**terminal)):
@@ -191,7 +191,7 @@ def opened(path: Path) -> None:
 def fetched(folder: Path, receive: Callable[[PartFile, str, object], None]) -> None:
     """Fetches one file from a server that does this."""
     pinned = written(folder, "pinned.tsv", f"some/repository\t{'c' * 40}\t{'b' * 40}\tAge.jsonl\tbbq/Age.jsonl\n")
-    with patch("assay.files.fetch._receive", receive):
+    with patch("assay.datasets.download._receive", receive):
         fetch(DataSet("bbq", "made up", "none", pinned), folder, mirror="https://example.org", pauses=())
 
 
@@ -299,7 +299,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-model": (
         lambda folder: python_model(Reader()),
-        "Reader() takes <class 'int'>, expected ChoiceQuery or TextQuery (from assay.queries).\n"
+        "Reader() takes <class 'int'>, expected ChoiceQuery or TextQuery (from assay.asking.queries).\n"
         "Annotate its parameter with the query that it answers, or omit the annotation.",
     ),
     "bad-scores": (

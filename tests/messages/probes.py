@@ -13,17 +13,17 @@ import numpy as np
 
 import small_bbq
 from asking import scored
-from assay.findings import Table
 from assay.probes import method_of, probe_named
 from assay.probes.base import Request
-from assay.probes.bbq.paired import Opened, paired
-from assay.probes.bbq.reading import data_files
-from assay.probes.bbq.varieties import Variety
+from assay.probes.bbq.compare_runs import Opened, paired
+from assay.probes.bbq.edition_language import Variety
+from assay.probes.bbq.read_items import data_files
 from assay.probes.bbq_starter.templates import read_starter
 from assay.probes.sodapop.contexts import paper_contexts, read_contexts
 from assay.probes.sodapop.names import read_groups
-from assay.probes.sodapop_names.paired import opened
+from assay.probes.sodapop_names.compare_runs import opened
 from assay.probes.unqover.analyse import Cells, Labels, analyse
+from assay.results.findings import Table
 from small_templates import NOBODY, PLAIN, generation, write_sheet, write_vocabulary
 
 EXAMPLES = small_bbq.quartet()

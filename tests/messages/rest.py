@@ -7,15 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import made_runs
+from assay.cli.common import settings_of
 from assay.cli.data import check_lines
-from assay.cli.tools import settings_of
 from assay.compare import compare
 from assay.engine.ask import Resume
-from assay.engine.work import Failure
-from assay.findings import Findings
+from assay.engine.shared_folder import Failure
 from assay.gate import Limit, Policy, gate, read_policy
-from assay.report.model_card import model_card
-from assay.run import RunInfo
+from assay.report.formats import model_card
+from assay.results.findings import Findings
+from assay.results.run import RunInfo
 from assay.runs.export import export
 from assay.runs.folder import open_for_writing, open_run, open_runs, read_info
 from assay.runs.score import gathered_again

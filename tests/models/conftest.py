@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from assay.asking.queries import QueryColumns
 from assay.engine.executor import forward_all
 from assay.models import load_model
 from assay.models.tokenise import Tokeniser
-from assay.queries import QueryColumns
 from tiny_models import FAMILIES, ModelFolder
 from unusual_tokenizers import UNUSUAL, unusual, wrapped
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from assay.asking.queries import Status
 from assay.errors import AssayError, ModelError
 from assay.models.api.client import Client, retry_after
+from assay.models.api.detect_dialect import _Search
 from assay.models.api.dialects import billed, served_by
-from assay.models.api.finding import _Search
 from assay.models.base import Endpoint, Reply, TryAgainError
-from assay.queries import Status
 from changed_replies import FEW, QUERIES, Change, Sending, read, right_replies, search, unchanged, wrong_copies
 from fuzzing import changed
 from own_loop import run_alone

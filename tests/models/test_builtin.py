@@ -17,16 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 import assay
-from assay.engine.ask import Asker
-from assay.engine.executor import LocalExecutor, Settings
-from assay.engine.store import BlockStore
-from assay.errors import DataError, UsageError
-from assay.models import find_model, load, load_model
-from assay.models.base import Options
-from assay.models.builtin import FOLDER, likeliest
-from assay.probes.unqover.lists import read_lists
-from assay.probes.unqover.plan import UnqoverPlan
-from assay.queries import (
+from assay.asking.queries import (
     MASK,
     NONE,
     ChoiceColumns,
@@ -40,6 +31,15 @@ from assay.queries import (
     TokenColumns,
     WordColumns,
 )
+from assay.engine.ask import Asker
+from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.store import BlockStore
+from assay.errors import DataError, UsageError
+from assay.models import find_model, load, load_model
+from assay.models.base import Options
+from assay.models.builtin import FOLDER, likeliest
+from assay.probes.unqover.lists import read_lists
+from assay.probes.unqover.plan import UnqoverPlan
 from raising import raises
 from reference_scores import columns_of, span_query
 

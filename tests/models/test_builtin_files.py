@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 import assay
+from assay.asking.queries import MASK, EmbedColumns, FillColumns, Texts
 from assay.cli import main
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load
 from assay.models.base import Options
 from assay.models.builtin import FILES, FOLDER, BareTokenizer, find_in, usable_cpus
-from assay.queries import MASK, EmbedColumns, FillColumns, Texts
 from raising import raises
 
 ALL = (*FILES, "SHA256SUMS")
@@ -249,7 +249,7 @@ def test_it_answers_without_torch_and_transformers() -> None:
     code = f"""
     import json, sys
     import assay
-    from assay.queries import FillColumns, Texts
+    from assay.asking.queries import FillColumns, Texts
 
     model = assay.load_model("builtin")
     answers = model.forward(model.encode(FillColumns(Texts.of([""]), Texts.of(["The dog {MASK} at night."]), 3)))
@@ -270,7 +270,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does() -> None:
     import assay
     from assay.engine.executor import forward_all
     from assay.models.base import BatchTooLargeError
-    from assay.queries import EmbedColumns, Texts
+    from assay.asking.queries import EmbedColumns, Texts
 
     model = assay.load_model("builtin", threads=1)
     rows = 16

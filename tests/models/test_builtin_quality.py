@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from assay.asking.queries import MASK, ChoiceColumns, EmbedColumns, FillColumns, Texts, TokenColumns
 from assay.models import load_model
-from assay.queries import MASK, ChoiceColumns, EmbedColumns, FillColumns, Texts, TokenColumns
 from reference_scores import columns_of, span_query
 
 Answer = Callable[..., dict[str, NDArray[Any]]]

@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 import pytest
 
-from assay.environment import HARMLESS
 from assay.errors import ModelError
+from assay.files.child_environment import HARMLESS
 from assay.models import chat_templates
 from assay.models.chat_templates import TemplateError, rendered
 from raising import raises

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, TextColumns, Texts
 from assay.engine.executor import forward_all
 from assay.models import load_model
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
-from assay.queries import ChoiceColumns, ChoiceQuery, TextColumns, Texts
 from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES, ModelFolder
 
 torch = pytest.importorskip("torch")

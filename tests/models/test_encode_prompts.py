@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tiny_models
-from assay.dialogue import Dialogue, Turn
+from assay.asking.messages import Dialogue, Turn
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, TextQuery, Texts
+from assay.asking.tokens import option_rows
 from assay.errors import DataError, ModelError
 from assay.models.encode_prompts import PromptEncoder, _shared
-from assay.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, TextQuery, Texts
-from assay.tokens import option_rows
 from raising import raises
 from tiny_models import TEXT
 from unusual_tokenizers import wrapped

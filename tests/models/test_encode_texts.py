@@ -14,10 +14,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import tiny_models
-from assay.errors import DataError, ModelError
-from assay.models.encode import Encoder, joined_tokens
-from assay.models.tokenise import FastTokenizer, Tokeniser
-from assay.queries import (
+from assay.asking.queries import (
     MASK,
     ChoiceColumns,
     ChoiceQuery,
@@ -28,7 +25,10 @@ from assay.queries import (
     Texts,
     WordColumns,
 )
-from assay.tokens import Tokens, option_rows
+from assay.asking.tokens import Tokens, option_rows
+from assay.errors import DataError, ModelError
+from assay.models.encode_columns import Encoder, joined_tokens
+from assay.models.tokenise import FastTokenizer, Tokeniser
 from raising import raises
 from reference_scores import columns_of, span_query
 from tiny_models import FAMILIES

@@ -21,10 +21,10 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
+from assay.asking.queries import MASK, FillColumns, Texts
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.models import find_model, kinds, load, load_model
 from assay.models.base import Options
-from assay.queries import MASK, FillColumns, Texts
 from raising import raises
 from reference_scores import columns_of, span_query
 from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES, ModelFolder
@@ -460,7 +460,7 @@ def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(hub: Hub, fo
     ask = f"""{FIND}
     from assay.models import load
     import numpy as np
-    from assay.queries import SpanColumns, Texts
+    from assay.asking.queries import SpanColumns, Texts
 
     missing = find("hf:org/tiny@v2")
     tiny = find("hf:org/tiny@v1")

@@ -13,19 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from assay.asking.queries import MASK, ChoiceColumns, ChoiceQuery, FillColumns, Scoring, SpanColumns, TextColumns, Texts
 from assay.engine.executor import Settings, block_key
 from assay.models import find_model, hf, load_model
 from assay.models.base import Options
-from assay.queries import (
-    MASK,
-    ChoiceColumns,
-    ChoiceQuery,
-    FillColumns,
-    Scoring,
-    SpanColumns,
-    TextColumns,
-    Texts,
-)
 from reference_scores import CausalReference
 from tiny_models import CAUSAL_FAMILIES, FAMILIES, TEXT_FAMILIES, with_network
 

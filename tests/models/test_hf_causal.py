@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, Texts, WordColumns
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import load_model
 from assay.models.base import BatchTooLargeError
-from assay.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, Texts, WordColumns
 from raising import raises
 from reference_scores import CausalReference
 from tiny_models import CAUSAL_FAMILIES, with_network

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, Texts, WordColumns
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import BatchTooLargeError, Options
-from assay.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, Texts, WordColumns
 from raising import raises
 from tiny_models import FAMILIES
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from assay.asking.queries import EmbedColumns, EmbedQuery, Texts
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load_model
 from assay.models.base import Options
-from assay.queries import EmbedColumns, EmbedQuery, Texts
 from raising import raises
 from tiny_models import FAMILIES
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from assay.asking.queries import Scoring, TextColumns, TextQuery
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import Options
-from assay.queries import Scoring, TextColumns, TextQuery
 from raising import raises
 from reference_scores import columns_of, span_query
 from tiny_models import ModelFolder

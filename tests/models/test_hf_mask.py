@@ -11,9 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.queries import (
+    MASK,
+    NONE,
+    FillColumns,
+    MaskColumns,
+    MaskQuery,
+    Scoring,
+    SpanColumns,
+    Texts,
+    WordColumns,
+)
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import load_model
-from assay.queries import MASK, NONE, FillColumns, MaskColumns, MaskQuery, Scoring, SpanColumns, Texts, WordColumns
 from raising import raises
 from reference_scores import assert_close, stacked
 from tiny_models import FAMILIES

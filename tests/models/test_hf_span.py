@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.queries import NONE, FillColumns, Scoring, SpanColumns, SpanQuery, Texts
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import load_model
-from assay.queries import NONE, FillColumns, Scoring, SpanColumns, SpanQuery, Texts
 from raising import raises
 from reference_scores import assert_close, columns_of, span_query, stacked, tokens_of
 from tiny_models import FAMILIES

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.plan import digest_of
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, Texts, WordColumns
 from assay.engine.ask import Asker, StoredAsk
 from assay.engine.executor import LocalExecutor, Settings, forward_all
 from assay.engine.store import BlockStore
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import BatchTooLargeError, Options
-from assay.plan import digest_of
-from assay.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, Texts, WordColumns
 from block_files import used_by
 from fake_models import FakeModel, FakePlan, fake_spec
 from raising import raises

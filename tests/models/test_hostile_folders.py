@@ -21,11 +21,11 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from assay.asking.queries import Scoring, SpanColumns, TextColumns, TextQuery, Texts
 from assay.errors import DataError, ModelError, UsageError
-from assay.files.safetensors import parameters_in
 from assay.models import chat_templates, find_model, load, load_model
 from assay.models.base import Options, TokenModel
-from assay.queries import Scoring, SpanColumns, TextColumns, TextQuery, Texts
+from assay.models.safetensors_header import parameters_in
 from raising import raises
 from tiny_models import ModelFolder
 
@@ -50,7 +50,7 @@ def as_base(folder: Path) -> None:
     """Load a model as `assay train` and `assay debias` do."""
     from assay.lab.training import KINDS
     from assay.lab.training.base_model import load_base, opened_base
-    from assay.lab.training.kind import settings_of
+    from assay.lab.training.training_kind import settings_of
 
     settings, _ = settings_of(KINDS["span"], None, {})
     with opened_base(f"hf:{folder}", KINDS["span"], "cpu") as base:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.asking.tokens import Tokens, starts_of
 from assay.models.base import padded
-from assay.tokens import Tokens, starts_of
 
 PAD = 77
 

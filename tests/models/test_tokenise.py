@@ -18,15 +18,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tiny_models
+from assay.asking.queries import MASK, MaskColumns, Texts
+from assay.asking.tokens import ragged_take, starts_of
 from assay.errors import DataError, ModelError
 from assay.models import load_model
-from assay.models.encode import Encoder
+from assay.models.encode_columns import Encoder
 from assay.models.tokenise import Ragged, Tokeniser, chosen, constant, join
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.probes.unqover.settings import CLASSES
-from assay.queries import MASK, MaskColumns, Texts
-from assay.tokens import ragged_take, starts_of
 from raising import raises
 from reference_scores import MaskReference, SpanReference, assert_close, columns_of, span_query, stacked
 from tiny_models import FAMILIES

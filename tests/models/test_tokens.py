@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.queries import MASK, FillColumns, Texts, TokenColumns
 from assay.errors import UsageError
 from assay.models import find_model, load_model
 from assay.models.builtin import FOLDER
-from assay.queries import MASK, FillColumns, Texts, TokenColumns
 from raising import raises
 from tiny_models import FAMILIES
 

@@ -9,12 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.diagnosis import KEYS, Diagnosis, Exchanged
-from assay.findings import Estimate, Findings, Table
 from assay.probes import probes
 from assay.probes.base import Claim, Metric, Probe
 from assay.probes.claims import with_claims
-from assay.verdict import OPEN, STANDS_OUT, Doubt, Grounds, Needed, Says, Unusable, Verdict, VerdictPart, read_verdict
+from assay.results.diagnosis import KEYS, Diagnosis, Exchanged
+from assay.results.findings import Estimate, Findings, Table
+from assay.results.verdict import (
+    OPEN,
+    STANDS_OUT,
+    Doubt,
+    Grounds,
+    Needed,
+    Says,
+    Unusable,
+    Verdict,
+    VerdictPart,
+    read_verdict,
+)
 
 REASON = (0.1, "a tenth", "smallest")
 PROBE = Probe(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.probes.listed import Listing
+from assay.asking.queries import Answers, Status
+from assay.probes.question_format import Listing
 from assay.probes.unusable import doubts, lost_by_status, lost_in_words, readable_with, unreadable
-from assay.queries import Answers, Status
 
 OPTIONS = ("Mary", "James", "Not enough information")
 REFUSAL = "I'm sorry, but I can't help with that request."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import made_runs
-from assay.findings import Findings
+from assay.results.findings import Findings
 
 WriteRun = Callable[..., Path]
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
-from assay.examples import Asked, Example, Option
-from assay.findings import Estimate, Findings, Table
+from assay.results.examples import Asked, Example, Option
+from assay.results.findings import Estimate, Findings, Table
 from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, cards, in_words, write_page
 from made_runs import with_maps
 from raising import raises

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from assay.examples import Asked, Example, Option
-from assay.findings import Estimate, Findings
-from assay.probes.bbq.showcase import MISTAKE, Mistake
+from assay.probes.bbq.choose_examples import MISTAKE, Mistake
 from assay.report import terminal_summary
+from assay.results.examples import Asked, Example, Option
+from assay.results.findings import Estimate, Findings
+from assay.results.verdict import Family, Says, Verdict
 from assay.runs.folder import open_bare
-from assay.verdict import Family, Says, Verdict
 from html_pages import Page, cards, write_page
 
 WriteRun = Callable[..., Path]

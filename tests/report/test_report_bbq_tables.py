@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from assay.findings import Cell, Estimate, Findings, Table
+from assay.results.findings import Cell, Estimate, Findings, Table
 from html_pages import Page, write_page
 from made_runs import with_maps
 

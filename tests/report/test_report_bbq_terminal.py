@@ -13,8 +13,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from assay.findings import Estimate, Findings
 from assay.report import terminal_summary
+from assay.results.findings import Estimate, Findings
 from assay.runs.folder import open_bare
 from html_pages import write_page
 

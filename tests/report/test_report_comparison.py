@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from assay.compare.comparison import Comparison
 from assay.compare.differences import Difference, changed
 from assay.compare.present import MOST_DRAWN, MOST_ROWS, present_comparison, terminal_comparison, title_of
-from assay.compare.runs import Comparison
-from assay.findings import Estimate, Table
 from assay.probes import known_probe
 from assay.probes.contrast import Common
 from assay.report import print_sections, write_page
 from assay.report.html import render_page
+from assay.results.findings import Estimate, Table
 from html_pages import HOSTILE, Page, assert_harmless
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from assay.compare.chart import MOST_DRAWN, changes_chart
+from assay.compare.comparison import Comparison
 from assay.compare.differences import Difference
 from assay.compare.present import in_notebooks, present_comparison, title_of
-from assay.compare.runs import Comparison
-from assay.findings import Estimate
-from assay.notebooks import shown
+from assay.presentation.rich_text import Name
 from assay.report.html import render_page
-from assay.text import Name
+from assay.results.findings import Estimate
+from assay.results.notebook_display import shown
 from html_pages import HOSTILE, Page, assert_harmless
 
 

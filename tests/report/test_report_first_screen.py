@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from assay.findings import Estimate, Findings, Table
 from assay.report import terminal_bottom_line, terminal_summary
 from assay.report.formats import report_text
-from assay.run import Run, Tour
+from assay.results.findings import Estimate, Findings, Table
+from assay.results.run import Run, Tour
+from assay.results.verdict import Says, Verdict
 from assay.runs.folder import open_bare
-from assay.verdict import Says, Verdict
 from html_pages import Page, cards, write_page
 
 WriteRun = Callable[..., Path]

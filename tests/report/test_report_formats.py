@@ -20,11 +20,10 @@ from markdown_it.token import Token
 
 from assay.cli import main
 from assay.errors import UsageError
-from assay.findings import Estimate, Findings, Table, read_table
-from assay.report.formats import FORMATS, report_text
+from assay.report.formats import FORMATS, report_text, to_yaml
 from assay.report.markdown import escaped, fenced, table
-from assay.report.model_card import to_yaml
-from assay.report.page import data_link
+from assay.report.page_templates import data_link
+from assay.results.findings import Estimate, Findings, Table, read_table
 from assay.runs.folder import open_runs
 from raising import raises
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.blocks import Beside, Cells, Heat
+from assay.presentation.elements import Beside, Cells, Heat
 from assay.report.drawing import (
     CELL,
     FEW,

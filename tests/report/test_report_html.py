@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError, UsageError
-from assay.examples import Asked, Example, Option
-from assay.findings import Estimate, Findings, Table
+from assay.results.examples import Asked, Example, Option
+from assay.results.findings import Estimate, Findings, Table
 from html_pages import HOSTILE, Page, assert_harmless, cards, write_page
 from raising import raises
 

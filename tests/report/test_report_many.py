@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.blocks import Column, Group, Kind, Row, Section, Table
-from assay.findings import Table as Data
-from assay.probes.bbq.examples import CATEGORIES
+from assay.presentation.elements import Column, Group, Kind, Row, Section, Table
+from assay.probes.bbq.items import CATEGORIES
 from assay.report import html, html_tables, write_html
+from assay.results.findings import Table as Data
 from assay.runs.folder import open_runs
 from html_pages import Page, assert_harmless
 from made_runs import RUN, bbq, write_run

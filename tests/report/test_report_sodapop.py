@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
-from assay.findings import Estimate, Findings, Table
+from assay.results.findings import Estimate, Findings, Table
 from html_pages import HOSTILE, Page, assert_harmless, cards, write_page
 from html_pages import in_words as lead
 from raising import raises

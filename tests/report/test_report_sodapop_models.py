@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from assay.examples import FILE, Asked, Example, Option, to_lines
-from assay.findings import Estimate, Findings, Table
+from assay.results.examples import FILE, Asked, Example, Option, to_lines
+from assay.results.findings import Estimate, Findings, Table
 from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, write_page
 
 WriteRun = Callable[..., Path]

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from assay.findings import Findings, Table
 from assay.report.drawing import Scale
+from assay.results.findings import Findings, Table
 from html_pages import Page, write_page
 
 pytestmark = pytest.mark.slow

@@ -14,10 +14,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from assay.findings import Estimate, Findings, Table
 from assay.report import terminal_summary, terminal_where
+from assay.results.findings import Estimate, Findings, Table
+from assay.results.verdict import Says, Verdict
 from assay.runs.folder import open_bare
-from assay.verdict import Says, Verdict
 from html_pages import write_page
 from wide_runs import wide_bbq, wide_sodapop, wide_unqover
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from assay.errors import DataError
-from assay.findings import Estimate, Findings, Table
+from assay.results.findings import Estimate, Findings, Table
 from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, cards, write_page
 from raising import raises
 

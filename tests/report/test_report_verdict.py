@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 import wide_runs
-from assay.diagnosis import Diagnosis
-from assay.findings import Findings
 from assay.probes import known_probe
 from assay.report import terminal_summary
 from assay.report.formats import report_text
+from assay.results.diagnosis import Diagnosis
+from assay.results.findings import Findings
+from assay.results.verdict import Family, Says, Verdict
 from assay.runs.folder import open_bare
-from assay.verdict import Family, Says, Verdict
 from html_pages import Page, cards, write_page
 
 WriteRun = Callable[..., Path]

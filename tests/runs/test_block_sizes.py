@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from assay.engine import block_size
+from assay.engine import choose_block_size
 from assay.engine.ask import Resume
 from assay.engine.executor import Settings
 from assay.errors import UsageError
 from assay.models.base import Options
-from assay.run import Run
+from assay.results.run import Run
 from assay.runs.audit import audit
 from assay.runs.score import score
 from raising import raises
@@ -51,13 +51,13 @@ def test_the_stored_size_is_used_again(tmp_path: Path, cache: Path, monkeypatch:
     first = asked(out)
     assert widths(out) == {*info_of(out)["block_sizes"].values()} == {16}
     before = blocks(cache)
-    monkeypatch.setattr(block_size, "WORK", {"cpu": 1e15})
+    monkeypatch.setattr(choose_block_size, "WORK", {"cpu": 1e15})
     (out / "findings.json").unlink()
     assert asked(out).findings.to_json() == first.findings.to_json()
     assert blocks(cache) == before
     assert score("bbq-starter", [out], out=tmp_path / "again").findings.estimates == first.findings.estimates
     asked(out, resume=Resume.NEVER)
-    assert {*info_of(out)["block_sizes"].values()} == {block_size.MOST}
+    assert {*info_of(out)["block_sizes"].values()} == {choose_block_size.MOST}
 
 
 def test_a_run_of_an_earlier_assay_keeps_its_4096(tmp_path: Path, cache: Path) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from assay.asking.tokens import Tokens
 from assay.cli import main
 from assay.engine.ask import Asker, Resume
 from assay.engine.executor import LocalExecutor, Settings
 from assay.engine.store import BlockStore, StoredBlock, read_block
-from assay.run import RunInfo
+from assay.results.run import RunInfo
 from assay.runs.folder import open_for_writing
-from assay.tokens import Tokens
 from fake_models import FakeModel, FakePlan, fake_spec
 
 PLAN = FakePlan(20)

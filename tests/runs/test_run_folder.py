@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.queries import Answers
 from assay.engine.ask import Asked, Resume
 from assay.engine.store import Block, BlockStore
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.files.atomic import open_atomically, write_atomically
-from assay.findings import Estimate, Findings, Table, read_findings
 from assay.models.base import ModelSpec
-from assay.queries import Answers
-from assay.run import Kind, RunInfo, Tour
+from assay.results.findings import Estimate, Findings, Table, read_findings
+from assay.results.run import Kind, RunInfo, Tour
 from assay.runs.folder import RunFolder, open_for_writing, open_run, read_info
 from raising import raises
 
@@ -67,7 +67,7 @@ def test_a_second_program_cannot_write_the_same_run(tmp_path: Path) -> None:
         from pathlib import Path
         from assay.engine.ask import Resume
         from assay.errors import UsageError
-        from assay.run import RunInfo
+        from assay.results.run import RunInfo
         from assay.runs.folder import open_for_writing
         try:
             with open_for_writing(Path(sys.argv[1]), RunInfo(), Resume.ALWAYS):

@@ -13,7 +13,7 @@ from assay.probes import tour_probes
 from assay.probes.base import Probe, Request
 from assay.runs import tour as module
 from assay.runs.audit import Listener
-from assay.runs.expect_calls import Calls
+from assay.runs.dry_run import Calls
 from assay.runs.tour import REQUESTS, Failures, expect_tour
 from raising import raises
 

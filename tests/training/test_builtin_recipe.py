@@ -24,11 +24,11 @@ import evaluate
 import export
 import stages
 import train
+from assay.asking.queries import ChoiceColumns, Texts
 from assay.models import load
 from assay.models.base import Options
 from assay.models.builtin import FILES as SHIPPED
 from assay.models.builtin import FOLDER, find_in
-from assay.queries import ChoiceColumns, Texts
 from data import FILES, read
 from recipe import Recipe
 

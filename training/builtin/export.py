@@ -38,7 +38,7 @@ WEIGHTS, TOKENIZER, CONFIG = "weights.safetensors", "tokenizer.json", "config.js
 GRAPHS = ("everywhere.onnx", "places.onnx")
 TOLERANCE = 1e-3
 
-MASK = "\ufffc"  # as in assay.queries
+MASK = "\ufffc"  # as in assay.asking.queries
 
 _SEEN = [
     ("heron", "harbour", "Zoë"),

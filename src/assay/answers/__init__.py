@@ -33,8 +33,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from numbers import Real
 from string import ascii_lowercase
 
-from assay.answers.naming import Options, lettered_options, named_options, options_of, with_letters
-from assay.answers.words import NO_LETTERS, hinted, sentences_of, with_plain_apostrophes, words_of
+from assay.answers.find_options import (
+    NO_LETTERS,
+    Options,
+    hinted,
+    lettered_options,
+    named_options,
+    options_of,
+    sentences_of,
+    with_letters,
+    with_plain_apostrophes,
+    words_of,
+)
 from assay.languages import Language, Reading
 from assay.languages.en import LANGUAGE as ENGLISH
 

@@ -35,7 +35,7 @@ from assay.cli import (
     train,
     work,
 )
-from assay.cli.tools import output_for_any_reader
+from assay.cli.common import output_for_any_reader
 from assay.errors import UsageError, near
 from assay.files.atomic import of_system
 from assay.version import __version__

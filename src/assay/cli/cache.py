@@ -37,7 +37,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def list_lines() -> Iterator[str]:
-    from assay.files.cache import cache_folder
+    from assay.files.paths import cache_folder
     from assay.runs.cache import parts
 
     for part in parts():

@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from assay.cli.tools import write
-from assay.progress import console_on
+from assay.asking.progress import console_on
+from assay.cli.common import write
 
 NAME = "compare"
 HELP = "compare runs or tours; the first is the baseline"

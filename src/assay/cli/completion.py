@@ -33,8 +33,8 @@ def complete(parser: argparse.ArgumentParser, every: Iterable[argparse.ArgumentP
     """Print completions for a shell and exit; `every` has the parsers of all commands."""
     import argcomplete
 
+    from assay.config.settings import shown_name
     from assay.probes import probes
-    from assay.settings import shown_name
 
     def names(**more: Any) -> list[str]:
         return list(probes())

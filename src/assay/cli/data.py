@@ -9,12 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.tools import add_shared, shown_progress
+from assay.cli.common import add_shared, shown_progress
+from assay.datasets.catalogue import DataSet, catalogue, data_folder
 from assay.errors import DataError, UsageError, near
-from assay.files.published import DataSet, catalogue, data_folder
 
 if TYPE_CHECKING:
-    from assay.progress import Progress
+    from assay.asking.progress import Progress
 
 NAME = "data"
 HELP = "download and check the papers' official data"
@@ -72,7 +72,7 @@ def list_lines(folder: Path | None) -> Iterator[str]:
 
 def fetch_lines(folder: Path | None, name: str | None, progress: Progress) -> Iterator[str]:
     """Download a data set, or every one that can be downloaded."""
-    from assay.files.fetch import fetch
+    from assay.datasets.download import fetch
     from assay.probes import data_sets
 
     for each in [_named(name)] if name else [known for known in data_sets().values() if known.pinned]:
@@ -97,7 +97,7 @@ def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
 
     Raises an error after all lines if a file is missing or differs.
     """
-    from assay.files.published import verify
+    from assay.datasets.catalogue import verify
     from assay.probes import data_sets
 
     if name is None:

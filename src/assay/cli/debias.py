@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.cli.tools import add_shared, settings_listed, settings_of, shown_progress, write
+from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write
 
 NAME = "debias"
 HELP = "debias a model and measure what it costs"

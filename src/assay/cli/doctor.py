@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.cli.tools import shown_progress
+    from assay.cli.common import shown_progress
 
     with shown_progress():
         for name, answer in checks() if options.model is None else endpoint_checks(options.model, options.key_env):
@@ -31,10 +31,10 @@ def call(options: argparse.Namespace) -> int:
 
 def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]]:
     """What an endpoint can do; the answer is kept for later runs."""
+    from assay.asking.option_prompts import WAYS
     from assay.errors import UsageError
     from assay.models import find_model
     from assay.models.base import Options
-    from assay.prompts import WAYS
 
     spec = find_model(model, Options(key_env=key_env, again=True))
     if spec.endpoint is None:
@@ -66,9 +66,9 @@ def checks() -> Iterator[tuple[str, str]]:
     import shutil
     from importlib import metadata
 
+    from assay.datasets.catalogue import data_folder
     from assay.engine.store import BlockStore
     from assay.errors import how_to_install
-    from assay.files.published import data_folder
     from assay.models.builtin import usable_cpus
     from assay.version import __version__
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from assay.cli.tools import add_shared
+from assay.cli.common import add_shared
 
 NAME = "export"
 HELP = "bundle a run with its stored answers"
@@ -26,8 +26,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
+    from assay.results.formatting import plural
     from assay.runs.export import export
-    from assay.wording import plural
 
     done = export(options.folder, options.out, examples=not options.no_examples)
     answers = f"{plural(done.blocks, 'block')} of answers ({done.size / 1e3:,.0f} kB)"

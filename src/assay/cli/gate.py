@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from assay.cli.tools import SHARED, write
+from assay.asking.progress import console_on
+from assay.cli.common import SHARED, write
 from assay.errors import UsageError
-from assay.progress import console_on
 
 NAME = "gate"
 DEFAULT = "policy.toml"

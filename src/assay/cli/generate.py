@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from assay.cli.tools import add_shared, examples_of, settings_of, shown_progress
+from assay.cli.common import add_shared, examples_of, settings_of, shown_progress
 
 NAME = "generate"
 HELP = "write a probe's questions to files, or as requests for a batch service"

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.tools import add_shared, write
+from assay.asking.progress import console_on
+from assay.cli.common import add_shared, write
 from assay.errors import UsageError, near
-from assay.progress import console_on
 
 if TYPE_CHECKING:
-    from assay.ranking import Leaderboard
-    from assay.run import Run
+    from assay.presentation.leaderboard import Leaderboard
+    from assay.results.run import Run
 
 NAME = "report"
 HELP = "rebuild a run's page, or write its numbers in other formats"
@@ -84,7 +84,7 @@ def _ranked(runs: Sequence[Run]) -> Sequence[Leaderboard]:
     """The models ranked by bias, where there are several."""
     if len({run.probe for run in runs}) == len(runs):
         return []
-    from assay.compare.ranks import leaderboards
+    from assay.compare.leaderboards import leaderboards
 
     print("Comparing the models with each other; --no-ranks skips this.", file=sys.stderr)
     return leaderboards(runs)

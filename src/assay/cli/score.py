@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from assay.cli.tools import add_shared, examples_of, settings_of, show, values_of, write
+from assay.cli.common import add_shared, examples_of, settings_of, show, values_of, write
 
 NAME = "score"
 HELP = "score existing answers: files, logs or a run; no model is loaded"

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.tools import add_shared, shown_progress, write
-from assay.cli.where import LOCAL, add_where, executor_of
+from assay.cli.common import add_shared, shown_progress, write
+from assay.cli.executor_options import LOCAL, add_where, executor_of
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _list() -> int:
-    from assay.lab.studies.file import packaged_studies, read_study
+    from assay.lab.studies.study_file import packaged_studies, read_study
 
     for path in packaged_studies():
         print(f"{path.stem:16} {read_study(path).title}")

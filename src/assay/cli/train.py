@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from assay.cli.tools import add_shared, settings_listed, settings_of, shown_progress, write
+from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write
 
 NAME = "train"
 HELP = "train an encoder into a model that probes can ask"
@@ -24,7 +24,7 @@ _EXAMPLES = """examples:
 
 def examples(about: str | None) -> str:
     from assay.lab.training import KINDS
-    from assay.lab.training.kind import Settings, presets
+    from assay.lab.training.training_kind import Settings, presets
 
     kinds = "".join(f"  {kind.name:<9} {kind.does}\n" for kind in KINDS.values())
     data = "".join(

@@ -33,10 +33,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.engine.worker import Worker
+    from assay.engine.shared_folder_worker import Worker
     from assay.models import find_model, load
     from assay.models.base import Options
-    from assay.wording import plural
+    from assay.results.formatting import plural
 
     for name, value in (("exit-when-idle", options.exit_when_idle), ("lease", options.lease)):
         if value is not None and not value > 0:

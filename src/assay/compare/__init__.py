@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from assay.compare.runs import Comparison
+    from assay.compare.comparison import Comparison
 
 
 def compare(folders: Sequence[str | Path], *, common: bool = False) -> Comparison:
@@ -16,6 +16,6 @@ def compare(folders: Sequence[str | Path], *, common: bool = False) -> Compariso
     Runs whose questions were made from different data are refused, unless `common` is set: then only items with the
     same content are compared.
     """
-    from assay.compare.runs import compare_folders
+    from assay.compare.comparison import compare_folders
 
     return compare_folders([Path(folder) for folder in folders], common=common)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from assay.blocks import Column, Dot, Group, Kind, Marked, Row, Table, TableCell, Tools
 from assay.compare.differences import Difference, changed
+from assay.presentation.elements import Column, Dot, Group, Kind, Marked, Row, Table, TableCell, Tools
+from assay.presentation.rich_text import Mark, Name
 from assay.probes import known_probe, metric_named, say_group
-from assay.text import Mark, Name
 
 MOST_DRAWN = 8
 """Rows of the chart, for each probe."""

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.findings import Cell, Estimate, Table
 from assay.probes import known_probe
-from assay.probes.claims import claimed_changes
+from assay.probes.claims import claimed_changes, corrected, corrected_table
 from assay.probes.contrast import Change
-from assay.probes.families import corrected, corrected_table
-from assay.verdict import Chance
+from assay.results.findings import Cell, Estimate, Table
+from assay.results.verdict import Chance
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """Metric and group, which identify an estimate of a run."""

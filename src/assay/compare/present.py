@@ -7,7 +7,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from assay.blocks import (
+from assay.compare.chart import changes_chart
+from assay.compare.comparison import DIFFERENCES, Comparison
+from assay.compare.differences import Difference, changed, difference_table, is_bias, tested_and_clear
+from assay.presentation.elements import (
     Block,
     Column,
     Dot,
@@ -25,15 +28,12 @@ from assay.blocks import (
     TableCell,
     data_table,
 )
-from assay.compare.chart import changes_chart
-from assay.compare.differences import Difference, changed, difference_table, is_bias, tested_and_clear
-from assay.compare.runs import DIFFERENCES, Comparison
-from assay.findings import Table as Data
-from assay.notebooks import Shown, show_by_sections
+from assay.presentation.rich_text import Figure, Mark, Name, Strong, Text, listed, plain
 from assay.probes import known_probe, metric_named, say_group
-from assay.text import Figure, Mark, Name, Strong, Text, listed, plain
-from assay.verdict import Says
-from assay.wording import equals, interval, number, plural
+from assay.results.findings import Table as Data
+from assay.results.formatting import equals, interval, number, plural
+from assay.results.notebook_display import Shown, show_by_sections
+from assay.results.verdict import Says
 
 MOST_ROWS = 60  # of a table that a page shows; its data have all
 MOST_DRAWN = 600

@@ -14,10 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.engine.block_size import size_for
+from assay.asking.plan import AnyPlan, Arrays
+from assay.asking.progress import Progress, Silent, waits_of
+from assay.asking.queries import OF_THE_TOKENIZER, Answers, Status
+from assay.engine.choose_block_size import size_for
+from assay.engine.choose_dtype import settled
 from assay.engine.endpoints import Desk
 from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
-from assay.engine.number_type import settled
+from assay.engine.shared_folder import WorkExecutor
 from assay.engine.store import (
     BadBlockError,
     BlockStore,
@@ -27,13 +31,9 @@ from assay.engine.store import (
     digest_of_arrays,
     read_block,
 )
-from assay.engine.work import WorkExecutor
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.base import AUTO, FLOAT32, ModelSpec, ServedModel, in_type
-from assay.plan import AnyPlan, Arrays
-from assay.progress import Progress, Silent, waits_of
-from assay.queries import OF_THE_TOKENIZER, Answers, Status
-from assay.wording import plural
+from assay.results.formatting import plural
 
 
 class Resume(Enum):

@@ -17,17 +17,17 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from assay.asking.progress import EVERY, duration
+from assay.asking.queries import Answer, Answers, ChoiceColumns, QueryColumns, Scoring, Status, TextColumns
 from assay.engine.claims import LOOK, Claims, Turn, remove_leftovers
+from assay.engine.concurrency import Pace, delay
 from assay.engine.executor import answers_of, loop_in_thread
 from assay.engine.journal import BESIDE, Journal
-from assay.engine.pace import Pace, delay
 from assay.engine.requests import ATTEMPTS, PATIENCE, Block, Effort, Row, StoppedError, next_of
 from assay.engine.spending import Spending, Till, billed
 from assay.errors import AssayError, ModelError
 from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
-from assay.progress import EVERY, duration
-from assay.queries import Answer, Answers, ChoiceColumns, QueryColumns, Scoring, Status, TextColumns
-from assay.wording import plural
+from assay.results.formatting import plural
 
 TICK = 1.0
 """Seconds between two looks at the clock."""

@@ -20,6 +20,19 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.plan import AnyPlan, digest_of
+from assay.asking.queries import (
+    OF_THE_TOKENIZER,
+    Answer,
+    Answers,
+    ChoiceColumns,
+    ListedColumns,
+    QueryColumns,
+    SampleColumns,
+    Status,
+    TextColumns,
+)
+from assay.asking.tokens import Tokens
 from assay.engine.store import ArraySource, Block, columns_of
 from assay.errors import ModelError
 from assay.models.base import (
@@ -34,19 +47,6 @@ from assay.models.base import (
     in_type,
     unable,
 )
-from assay.plan import AnyPlan, digest_of
-from assay.queries import (
-    OF_THE_TOKENIZER,
-    Answer,
-    Answers,
-    ChoiceColumns,
-    ListedColumns,
-    QueryColumns,
-    SampleColumns,
-    Status,
-    TextColumns,
-)
-from assay.tokens import Tokens
 
 T = TypeVar("T")
 

@@ -25,13 +25,13 @@ from math import inf
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from assay.asking.plan import digest_of
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import explained
 from assay.files.decoding import json_typed
 from assay.files.opening import open_bytes, open_regular
 from assay.models.base import ModelSpec, Reply
-from assay.plan import digest_of
-from assay.wording import plural
+from assay.results.formatting import plural
 
 _ENDING = ".journal"
 BESIDE = f"answers{_ENDING}"

@@ -6,8 +6,8 @@ import queue
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from assay.asking.queries import Answer, ChoiceColumns, Query, TextColumns
 from assay.models.base import Call, Reply, TryAgainError
-from assay.queries import Answer, ChoiceColumns, Query, TextColumns
 
 ATTEMPTS = 6
 """How often a failed request is sent; being asked to wait does not count as a failure."""

@@ -23,12 +23,12 @@ from typing import IO, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.plan import AnyPlan, ArrayPlan, Arrays
+from assay.asking.queries import Answers, QueryColumns
 from assay.errors import UsageError
 from assay.files.atomic import explained, move_file, remove_leftovers, write_atomically
-from assay.files.cache import cache_folder
 from assay.files.opening import digest_as_stored, open_regular, read_whole, reason
-from assay.plan import AnyPlan, ArrayPlan, Arrays
-from assay.queries import Answers, QueryColumns
+from assay.files.paths import cache_folder
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.gate.judge import Code, Judgement, Outcome
+    from assay.gate.judgement import Code, Judgement, Outcome
     from assay.gate.policy import Limit, Policy, read_policy
     from assay.gate.verdicts import Verdicts
 
@@ -15,8 +15,8 @@ __all__ = ["Code", "Judgement", "Limit", "Outcome", "Policy", "Verdicts", "gate"
 
 def gate(folder: str | Path, policy: str | Path | Policy) -> Verdicts:
     """Check a run, or all runs in a folder, against a policy: the path of a TOML file, or one built in Python."""
+    from assay.gate.check import judge_folder
     from assay.gate.policy import Policy, read_policy
-    from assay.gate.runs import judge_folder
 
     return judge_folder(Path(folder), policy if isinstance(policy, Policy) else read_policy(policy))
 
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     homes = {
-        "judge": ("Code", "Judgement", "Outcome"),
+        "judgement": ("Code", "Judgement", "Outcome"),
         "policy": ("Limit", "Policy", "read_policy"),
         "verdicts": ("Verdicts",),
     }

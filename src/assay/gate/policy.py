@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
+from assay.config.toml_file import Number, Text, TomlFile, Truth, WrongValue, checked
 from assay.errors import UsageError
-from assay.files.toml import Number, Text, TomlFile, Truth, WrongValue, checked
 from assay.probes import metrics_called
 
 Undefined = Annotated[
@@ -124,8 +124,8 @@ class Policy:
 
     `undefined` is for estimates without a value, `no_interval` for a value without an interval ("value" judges the
     value itself), `missing` for limits that select nothing. `unusable` is for runs whose answers cannot be used
-    (`assay.verdict`), whatever the limits say of them; `accept` are the verdicts that a run may have, all where it is
-    None.
+    (`assay.results.verdict`), whatever the limits say of them; `accept` are the verdicts that a run may have, all where
+    it is None.
     """
 
     limits: Sequence[Limit]

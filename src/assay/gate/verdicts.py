@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from xml.etree import ElementTree
 
-from assay.blocks import Block, Column, Group, Kind, Prose, Role, Row, Section, Table
-from assay.gate.judge import Code, Judgement, Outcome
+from assay.gate.judgement import Code, Judgement, Outcome
+from assay.presentation.elements import Block, Column, Group, Kind, Prose, Role, Row, Section, Table
+from assay.presentation.rich_text import Name, Text
 from assay.probes import say_group
-from assay.text import Name, Text
-from assay.wording import count, interval, number, plural, visible
+from assay.results.formatting import count, interval, number, plural, visible
 
 MOST = 40  # failures that are shown; JSON and JUnit have all
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.plan import digest_of
+from assay.asking.queries import OF_THE_TOKENIZER, Answer, Query, QueryColumns, Scoring
+from assay.asking.tokens import Tokens
 from assay.errors import UsageError, is_out_of_memory
-from assay.plan import digest_of
-from assay.queries import OF_THE_TOKENIZER, Answer, Query, QueryColumns, Scoring
-from assay.tokens import Tokens
 
 AUTO, FLOAT32, FLOAT16, TF32 = "auto", "float32", "float16", "tf32"
 """Number types with a meaning of their own. AUTO, on a GPU: decided before the first question of a run

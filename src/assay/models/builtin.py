@@ -18,13 +18,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import NONE, OF_THE_TOKENIZER, Ints
+from assay.asking.tokens import Tokens, option_rows
 from assay.errors import ModelError, UsageError, how_to_install, needing
 from assay.files.opening import digest_as_stored
-from assay.files.safetensors import parameters_in
 from assay.models.base import ModelSpec, Options, Padded, TokenModel, padded
-from assay.models.encode import Encoder
-from assay.queries import NONE, OF_THE_TOKENIZER, Ints
-from assay.tokens import Tokens, option_rows
+from assay.models.encode_columns import Encoder
+from assay.models.safetensors_header import parameters_in
 
 HELP = "builtin: the small model that comes with assay; needs no torch and no network"
 BARE = True

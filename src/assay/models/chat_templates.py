@@ -1,7 +1,7 @@
 """Runs chat templates in a process of their own, because they are programs that come with a model.
 
 transformers' sandbox keeps them away from files and from Python. It does not keep them from running for ever, or from
-filling the memory in one step (`"x" * 10**10`). The process has limits for that (`template_program.py`), and no
+filling the memory in one step (`"x" * 10**10`). The process has limits for that (`chat_template_worker.py`), and no
 key in its environment; it is started with the first template and serves all models of this process.
 """
 
@@ -18,14 +18,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from assay.environment import harmless
 from assay.errors import ModelError
+from assay.files.child_environment import harmless
 
 SECONDS = 20.0
 """How long a template may take for a request; usual ones take some milliseconds."""
 ASKED = 256
 """The most prompts of a request."""
-PROGRAM = Path(__file__).with_name("template_program.py")
+PROGRAM = Path(__file__).with_name("chat_template_worker.py")
 
 Messages = Sequence[Mapping[str, Any]]
 

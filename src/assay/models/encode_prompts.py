@@ -11,7 +11,7 @@ those of the option alone. Two ways to ask:
   the whole message, except for white space, this is an error: the model would answer another question.
 - without: the prompt as it is. A question with options becomes three lines, context, "Question: " + question, and
   "Answer:" (no line for an empty context or question), and an option follows after a blank. A dialogue is one text,
-  as `assay.dialogue.as_text` writes it.
+  as `assay.asking.messages.as_text` writes it.
 
 A causal model reads the common start of a question's options once: the longest run of tokens that starts each of their
 sequences, at least one, at most as many as the prompt alone has, and leaving every option at least one token. All
@@ -29,15 +29,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.dialogue import ASSISTANT, OPEN, Dialogue, Turn, as_text, lines, message, messages
+from assay.asking.messages import ASSISTANT, OPEN, Dialogue, Turn, as_text, lines, message, messages
+from assay.asking.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, WordColumns
+from assay.asking.tokens import Tokens, starts_of
 from assay.errors import AssayError, DataError, ModelError
 from assay.models.base import unable
 from assay.models.chat_templates import rendered
-from assay.models.encode import require_window, sampled
+from assay.models.encode_columns import require_window, sampled
 from assay.models.hf_files import first_line
 from assay.models.tokenise import Tokeniser, word_tokens
-from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, WordColumns
-from assay.tokens import Tokens, starts_of
 
 _DATE = {"%A": "Monday", "%a": "Mon", "%d": "01", "%m": "01", "%B": "January", "%b": "Jan", "%Y": "2024", "%y": "24"}
 _TIME = {"%H": "12", "%I": "12", "%M": "00", "%S": "00", "%p": "PM"}

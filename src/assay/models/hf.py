@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import QueryColumns
+from assay.asking.tokens import Tokens
 from assay.errors import AssayError, ModelError, UsageError, is_of_device, is_out_of_memory, is_panic
 from assay.models.base import AUTO, FLOAT32, SCORED, TF32, BatchTooLargeError, ModelSpec, TokenModel, in_type
-from assay.models.encode import Encoder
+from assay.models.encode_columns import Encoder
 from assay.models.encode_prompts import PromptEncoder
 from assay.models.hf_files import find, first_line, libraries
-from assay.queries import QueryColumns
-from assay.tokens import Tokens
 
 HELP = "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers can load"
 

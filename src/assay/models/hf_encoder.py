@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import MASK, NONE, ChoiceColumns, FillColumns, Ints, Texts
+from assay.asking.tokens import Tokens, option_rows
 from assay.errors import ModelError
 from assay.models.base import ModelSpec, padded
 from assay.models.hf import HFModel, Tensor, has_types
-from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, Ints, Texts
-from assay.tokens import Tokens, option_rows
 
 
 class EncoderModel(HFModel):

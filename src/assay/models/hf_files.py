@@ -22,8 +22,8 @@ import msgspec
 from assay.errors import DataError, UsageError, how_to_install, needing, printable
 from assay.files.decoding import json_value
 from assay.files.opening import digest_as_stored, read_whole, reason
-from assay.files.safetensors import parameters_in
 from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, Options, in_type
+from assay.models.safetensors_header import parameters_in
 
 _CAUSAL = ("choice", "text", "word")
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import ChoiceColumns, Scoring, Texts
+from assay.asking.tokens import Tokens, option_rows, ragged_take
 from assay.errors import ModelError
 from assay.models.base import ModelSpec, padded
 from assay.models.hf import HFModel, Tensor
 from assay.models.tokenise import join
-from assay.queries import ChoiceColumns, Scoring, Texts
-from assay.tokens import Tokens, option_rows, ragged_take
 
 Floats = NDArray[np.float32]
 

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import NONE, Ints, TokenColumns, WordColumns
+from assay.asking.tokens import Tokens, ragged_take, starts_of
 from assay.errors import DataError
-from assay.queries import NONE, Ints, TokenColumns, WordColumns
-from assay.tokens import Tokens, ragged_take, starts_of
 
 _MOST_REMEMBERED = 200_000
 

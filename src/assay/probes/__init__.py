@@ -13,14 +13,14 @@ from importlib import import_module, metadata
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
+from assay.datasets.catalogue import DataSet
 from assay.errors import UsageError, near
-from assay.files.published import DataSet
 from assay.probes.base import Method, Metric, Prepared, Probe, unknown_probe
 
 if TYPE_CHECKING:
-    from assay.blocks import Presentation, Section
-    from assay.findings import Findings
-    from assay.run import Run, StudyRun
+    from assay.presentation.elements import Presentation, Section
+    from assay.results.findings import Findings
+    from assay.results.run import Run, StudyRun
 
 GROUP = "assay.probes"
 

@@ -13,19 +13,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from assay.config.settings import setting
+from assay.datasets.catalogue import DataSet
 from assay.errors import UsageError
-from assay.files.published import DataSet
-from assay.settings import setting
 
 if TYPE_CHECKING:
-    from assay.blocks import Presentation, Section
-    from assay.dialogue import Prompt
-    from assay.findings import Estimate, Findings, Table
+    from assay.asking.messages import Prompt
+    from assay.asking.plan import Ask
+    from assay.asking.progress import Progress
     from assay.models.base import ServedModel
-    from assay.plan import Ask
+    from assay.presentation.elements import Presentation, Section
     from assay.probes.contrast import Contrast
-    from assay.progress import Progress
-    from assay.run import Run, StudyRun
+    from assay.results.findings import Estimate, Findings, Table
+    from assay.results.run import Run, StudyRun
 
 PRESETS = ("quick", "standard", "paper")
 OF_ENDPOINTS = "endpoint"
@@ -294,7 +294,7 @@ class Method(Generic[P, D]):
     """
 
     logs: Collection[str] = ()
-    """The kinds of logs (`assay.files.kinds`) that `read_files` reads."""
+    """The kinds of logs (`assay.files.answer_files`) that `read_files` reads."""
 
     answer_options: Collection[str] = ()
     """The options of `assay score` that `read_files` follows: "labels-from", "only"."""
@@ -368,10 +368,10 @@ class Method(Generic[P, D]):
         return ""
 
     def present(self, run: Run) -> Presentation:
-        """What is shown of a run, as data (see `assay.blocks`); by default plainly, in the words of the descriptor."""
-        from assay.blocks import Card, Dot, Presentation, Prose, Score, Scorecard
-        from assay.text import Figure, Name, Strong, Text
-        from assay.wording import plural
+        """What is shown of a run, as data (`assay.presentation.elements`); by default in the descriptor's words."""
+        from assay.presentation.elements import Card, Dot, Presentation, Prose, Score, Scorecard
+        from assay.presentation.rich_text import Figure, Name, Strong, Text
+        from assay.results.formatting import plural
 
         probe, estimates = self.probe, run.findings.estimates
         asked: Text = "its questions" if run.questions is None else Figure(plural(run.questions, "question"))

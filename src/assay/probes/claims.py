@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assay.findings import Cell, Estimate, Findings, Table, tidy
 from assay.probes.base import Claim, Probe
 from assay.probes.diagnose import following_place
-from assay.stats import holm
-from assay.verdict import CLEAR, OPEN, STANDS_OUT, Family, Grounds, Says, Verdict, VerdictPart
-from assay.wording import number
+from assay.results.findings import Cell, Estimate, Findings, Table, tidy
+from assay.results.formatting import number
+from assay.results.verdict import CLEAR, OPEN, STANDS_OUT, Family, Grounds, Says, Verdict, VerdictPart
+from assay.stats import benjamini_hochberg, holm
 
 ENOUGH = 2.0
 """A verdict of no bias leaves open at most this many times the smallest effect, unless its claim says otherwise."""
@@ -340,3 +341,31 @@ def _least(q_of: Mapping[str, Sequence[float | None]]) -> dict[str, float | None
 def _is_claimed(q: float | None, least: float | None) -> bool | None:
     """Whether a change is claimed, given its family's corrected smallest q; None if there was no test."""
     return None if q is None or least is None else max(q, least) <= CLEAR
+
+
+# --- q: p-values corrected over a family, which is everything of one kind that a run or a comparison reports
+
+
+def corrected(estimates: Sequence[Estimate], families: Sequence[str | None]) -> list[Estimate]:
+    """The estimates with q, corrected over all of the same family that have a p; None means no family."""
+    places_of: dict[str, list[int]] = {}
+    for place, (each, family) in enumerate(zip(estimates, families, strict=True)):
+        if each.p is not None and family is not None:
+            places_of.setdefault(family, []).append(place)
+    found = list(estimates)
+    for places in places_of.values():
+        for place, q in zip(places, _q([estimates[place].p for place in places]).tolist(), strict=True):
+            found[place] = replace(found[place], q=q)
+    return found
+
+
+def corrected_table(table: Table) -> Table:
+    """The table with its column q, corrected over all of its rows that have a p."""
+    p, q = (list(table.columns).index(name) for name in ("p", "q"))
+    found = _q([row[p] for row in table.rows]).tolist()
+    both = zip(table.rows, found, strict=True)
+    return replace(table, rows=[[*row[:q], own if np.isfinite(own) else None, *row[q + 1 :]] for row, own in both])
+
+
+def _q(p: Sequence[Cell]) -> NDArray[np.float64]:
+    return benjamini_hochberg(np.array([np.nan if each is None else each for each in p], np.float64))

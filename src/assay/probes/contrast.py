@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.findings import Estimate, Table
 from assay.probes.base import Metric
+from assay.results.findings import Estimate, Table
 
 Array = NDArray[np.float64]
 Bounds = tuple[float, float]

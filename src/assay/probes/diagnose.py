@@ -1,4 +1,4 @@
-"""What the probes' diagnoses share: shares of places with their tests, ties, and the verdict (`assay.diagnosis`)."""
+"""What the probes' diagnoses (`assay.results.diagnosis`) share: shares of places, tests, ties, the verdict."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assay.diagnosis import FOLLOWS, FOLLOWS_PLACE, KEYS, Diagnosis, Exchanged, Negation, Place, Ties
-from assay.findings import NEAR_TIE
+from assay.results.diagnosis import FOLLOWS, FOLLOWS_PLACE, KEYS, Diagnosis, Exchanged, Negation, Place, Ties
+from assay.results.findings import NEAR_TIE
+from assay.results.formatting import count, equals, share, share_points
+from assay.results.verdict import CLEAR, Unusable
 from assay.stats import MIN_UNITS, benjamini_hochberg, student_p, unit_spread
-from assay.verdict import CLEAR, Unusable
-from assay.wording import count, equals, share, share_points
 
 Array = NDArray[np.float64]
 

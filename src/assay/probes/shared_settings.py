@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.prompts import WAYS
-from assay.settings import MOST_DRAWS, setting
+from assay.asking.option_prompts import WAYS
+from assay.config.settings import MOST_DRAWS, setting
 
 
 def draws_setting(help: str) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.queries import Status
-from assay.verdict import Doubt, Unusable
-from assay.wording import count, share
+from assay.asking.queries import Status
+from assay.results.formatting import count, share
+from assay.results.verdict import Doubt, Unusable
 
 SOME_UNUSABLE = 0.1
 """With a larger share of answers that say nothing, these may hide as much as "no clear bias" rules out."""

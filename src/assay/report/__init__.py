@@ -5,8 +5,8 @@ by anybody who is handed the folder; no model is loaded.
 """
 
 from assay.report.html import write_html, write_page
+from assay.report.leaderboard_sections import ranking_sections, terminal_ranking
 from assay.report.markdown import markdown_sections
-from assay.report.ranking import ranking_sections, terminal_ranking
 from assay.report.terminal import print_sections, terminal_bottom_line, terminal_summary, terminal_where
 
 __all__ = [

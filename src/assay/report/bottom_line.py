@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.blocks import Prose, Section
+from assay.presentation.elements import Prose, Section
+from assay.presentation.rich_text import Name, Strong, Text, listed
 from assay.probes import present
-from assay.run import Run
-from assay.text import Name, Strong, Text, listed
-from assay.verdict import Says
+from assay.results.run import Run
+from assay.results.verdict import Says
 
 MOST_NAMED = 6
 """Runs of one verdict that are named."""

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.blocks import Heat, Point, Scatter
-from assay.findings import Table
-from assay.wording import clipped
+from assay.presentation.elements import Heat, Point, Scatter
+from assay.results.findings import Table
+from assay.results.formatting import clipped
 
 # --- intervals
 

@@ -7,14 +7,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from assay.blocks import Block, Column, Dot, Group, Kind, Marked, Prose, Row, Score, Table, TableCell
-from assay.findings import Cell, Estimate
-from assay.findings import Table as Data
+from assay.presentation.elements import Block, Column, Dot, Group, Kind, Marked, Prose, Row, Score, Table, TableCell
+from assay.presentation.rich_text import Code, Mark
 from assay.probes import metric_named, run_names, say_group
-from assay.report.texts import lacks_interval
-from assay.run import Run
-from assay.text import Code, Mark
-from assay.wording import number, plural
+from assay.report.shared import lacks_interval
+from assay.results.findings import Cell, Estimate
+from assay.results.findings import Table as Data
+from assay.results.formatting import number, plural
+from assay.results.run import Run
 
 MOST_LINES = 400
 """Rows of the table of several models; its data have all."""

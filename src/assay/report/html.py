@@ -16,27 +16,26 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from assay.blocks import Block, Prose, Role, Section, Table
-from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
-from assay.missing import read_missing
+from assay.presentation.elements import Block, Prose, Role, Section, Table
+from assay.presentation.leaderboard import Leaderboard
+from assay.presentation.rich_text import Text, plain
 from assay.probes import across, known_probe, present, spelled_out, table_words
-from assay.ranking import Leaderboard
 from assay.report.bottom_line import bottom_line
-from assay.report.card import example_of, shown_card, unclear
-from assay.report.diagnosis import TITLE, diagnosis_sections, reason, verdict_sections
+from assay.report.card_text import example_of, shown_card, unclear
 from assay.report.drawing import Scale, scale_for
 from assay.report.headline import beside
-from assay.report.html_blocks import Blocks
+from assay.report.html_elements import Blocks
 from assay.report.html_tables import described
-from assay.report.page import rendered
-from assay.report.ranking import ranking_sections
-from assay.report.texts import asked, facts, flat, headings, in_order, known, languages, notes_of, who_answered
-from assay.run import Run
-from assay.text import Text, plain
-from assay.verdict import Says
-from assay.wording import number as written
-from assay.wording import plural
+from assay.report.leaderboard_sections import ranking_sections
+from assay.report.page_templates import rendered
+from assay.report.shared import asked, facts, flat, headings, in_order, known, languages, notes_of, who_answered
+from assay.report.verdict_sections import TITLE, diagnosis_sections, reason, verdict_sections
+from assay.results.examples import Example, Wanted
+from assay.results.formatting import number as written
+from assay.results.formatting import plural
+from assay.results.run import Run, read_missing
+from assay.results.verdict import Says
 
 MOST_EXAMPLES = 360
 """Examples on a page, shared out over its runs."""

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from assay.blocks import Bars, Column, Dot, Gap, Group, Kind, Marked, Row, Table, TableCell
+from assay.presentation.elements import Bars, Column, Dot, Gap, Group, Kind, Marked, Row, Table, TableCell
+from assay.presentation.rich_text import Name, plain
 from assay.report.drawing import MARGIN, WIDTH, Scale, scale_for
-from assay.report.page import minus
-from assay.report.texts import named, unmarked, written
-from assay.text import Name, plain
-from assay.wording import interval, number, plural, share
+from assay.report.page_templates import minus
+from assay.report.shared import named, unmarked, written
+from assay.results.formatting import interval, number, plural, share
 
 if TYPE_CHECKING:
-    from assay.report.html_blocks import Blocks
+    from assay.report.html_elements import Blocks
 
 LOOKS = ("square", "circle", "diamond", "others", "upended")
 """The classes of style.css that colour a bar's parts."""

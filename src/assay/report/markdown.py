@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from assay.blocks import Presentation, Role, Scorecard, Section, Table
+from assay.presentation.elements import Presentation, Role, Scorecard, Section, Table
+from assay.presentation.leaderboard import Leaderboard
+from assay.presentation.rich_text import plain
 from assay.probes import metric_named, present
-from assay.ranking import Leaderboard
 from assay.report.bottom_line import bottom_section
-from assay.report.card import card_section
-from assay.report.diagnosis import diagnosis_sections, verdict_sections
-from assay.report.ranking import ranking_sections
-from assay.report.texts import (
+from assay.report.card_text import card_section
+from assay.report.leaderboard_sections import ranking_sections
+from assay.report.shared import (
     asked,
     facts,
     languages,
@@ -23,9 +23,9 @@ from assay.report.texts import (
     readable,
     who_answered,
 )
-from assay.run import Run
-from assay.text import plain
-from assay.wording import count, number, probability, visible
+from assay.report.verdict_sections import diagnosis_sections, verdict_sections
+from assay.results.formatting import count, number, probability, visible
+from assay.results.run import Run
 
 CLEAR, UNCLEAR = "\\*", "\\~"  # marks of what is statistically clear, and of what is not
 

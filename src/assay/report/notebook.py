@@ -11,22 +11,35 @@ from dataclasses import replace
 
 from markupsafe import Markup, escape
 
-from assay.blocks import Block, Gap, Group, Heat, Part, Prose, Role, Row, Scatter, Score, Section, data_table
-from assay.blocks import Table as TableBlock
-from assay.findings import Findings, Table
-from assay.notebooks import Shown, views
+from assay.presentation.elements import (
+    Block,
+    Gap,
+    Group,
+    Heat,
+    Part,
+    Prose,
+    Role,
+    Row,
+    Scatter,
+    Score,
+    Section,
+    data_table,
+)
+from assay.presentation.elements import Table as TableBlock
+from assay.presentation.rich_text import File, Mark, Text, plain
 from assay.probes import known_probe, metric_named, say_group
 from assay.report.bottom_line import bottom_section
-from assay.report.card import card_section
-from assay.report.diagnosis import diagnosis_sections, verdict_sections
+from assay.report.card_text import card_section
 from assay.report.headline import by_metric, estimates_block
-from assay.report.html_blocks import Blocks
+from assay.report.html_elements import Blocks
 from assay.report.html_tables import NOTHING
-from assay.report.page import environment
-from assay.report.texts import notes_of
-from assay.run import Run, Tour
-from assay.text import File, Mark, Text, plain
-from assay.wording import plural
+from assay.report.page_templates import environment
+from assay.report.shared import notes_of
+from assay.report.verdict_sections import diagnosis_sections, verdict_sections
+from assay.results.findings import Findings, Table
+from assay.results.formatting import plural
+from assay.results.notebook_display import Shown, views
+from assay.results.run import Run, Tour
 
 ROWS = 20
 """Rows of a table that are shown."""

@@ -18,18 +18,18 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from assay.blocks import Gap, Marked, Prose, Role, Scorecard, Section, Table
-from assay.blocks import Row as TableRow
-from assay.findings import Estimate
+from assay.presentation.elements import Gap, Marked, Prose, Role, Scorecard, Section, Table
+from assay.presentation.elements import Row as TableRow
+from assay.presentation.rich_text import plain
 from assay.probes import metric_named, present, table_words
 from assay.report.bottom_line import bottom_section
-from assay.report.card import card_section
-from assay.report.diagnosis import diagnosis_sections, verdict_sections
-from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
-from assay.run import Run
-from assay.text import plain
-from assay.verdict import Chance
-from assay.wording import clipped, count, number, plural, probability, visible
+from assay.report.card_text import card_section
+from assay.report.shared import asked, facts, measured, notes_of, on_intervals, printed, readable
+from assay.report.verdict_sections import diagnosis_sections, verdict_sections
+from assay.results.findings import Estimate
+from assay.results.formatting import clipped, count, number, plural, probability, visible
+from assay.results.run import Run
+from assay.results.verdict import Chance
 
 LONGEST_NOTE, LONGEST_SAID = 400, 600  # characters
 CLEAR, UNCLEAR = "*", "~"  # marks of what is statistically clear, and of what is not

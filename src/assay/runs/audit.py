@@ -15,34 +15,33 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assay.asking.plan import digest_of
+from assay.asking.progress import Progress, Silent, showing
+from assay.asking.queries import OF_THE_TOKENIZER
+from assay.config.settings import names_of, read_settings
 from assay.engine.ask import Asker, Resume
+from assay.engine.choose_dtype import settled_before
 from assay.engine.endpoints import Desk
 from assay.engine.executor import Executor, LocalExecutor, Settings
-from assay.engine.number_type import settled_before
-from assay.engine.ray import RayExecutor, imported
+from assay.engine.ray_executor import RayExecutor, imported
+from assay.engine.shared_folder import WorkExecutor
 from assay.engine.spending import Spending
 from assay.engine.store import OWN_BLOCKS, BlockStore
-from assay.engine.work import WorkExecutor
 from assay.errors import DataError, UsageError
 from assay.files.atomic import temporary_folder
-from assay.files.cache import cache_folder
-from assay.files.names import in_name
+from assay.files.paths import cache_folder, in_name
 from assay.models import find_model, find_second, load, load_elsewhere
 from assay.models.base import AUTO, ModelSpec, Options
-from assay.models.python import python_model
-from assay.plan import digest_of
+from assay.models.python_function import python_model
 from assay.probes import concluded, described, method_of, tour_probes
 from assay.probes.base import Method, Prepared, Request, Stage
-from assay.progress import Progress, Silent, showing
-from assay.queries import OF_THE_TOKENIZER
-from assay.run import EndpointInfo, Run, RunInfo
+from assay.results.formatting import without_folders
+from assay.results.run import EndpointInfo, Run, RunInfo
 from assay.runs.folder import info_in, open_for_writing, read_run, used_blocks
-from assay.settings import names_of, read_settings
 from assay.version import __version__
-from assay.wording import without_folders
 
 if TYPE_CHECKING:
-    from assay.runs.expect_calls import Calls
+    from assay.runs.dry_run import Calls
 
 PAGE = "report.html"
 LOCAL, RAY, WORK = "local", "ray", "work"
@@ -100,9 +99,9 @@ def audit(
 ) -> Run:
     """Run a probe on a model and write a run folder; resumes an earlier attempt at the same run.
 
-    `model` is a model's name, or a function that answers queries (see assay.models.python). `probe` defaults to the
-    first probe of the tour. `data` is a folder or file of official data; `skip_bad` leaves out rows of it that cannot
-    be used. `progress` is shown on a terminal and in a notebook; `False` hides it, and `True` shows it everywhere.
+    `model` is a model's name, or a function that answers queries (see assay.models.python_function). `probe` defaults
+    to the first probe of the tour. `data` is a folder or file of official data; `skip_bad` leaves out rows of it that
+    cannot be used. `progress` is shown on a terminal and in a notebook; `False` hides it, `True` shows it everywhere.
     `spending` limits what asking an endpoint may cost, and afterwards holds what it did cost.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)

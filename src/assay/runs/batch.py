@@ -16,27 +16,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from assay.asking.plan import AnyPlan, Ask, digest_of
+from assay.asking.progress import Progress
+from assay.asking.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
 from assay.engine.ask import MOST_FAILED, Asker, served_models, told
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import DataError, UsageError
 from assay.files.atomic import open_atomically, temporary_folder, write_atomically
-from assay.files.cache import cache_folder
 from assay.files.decoding import json_typed
 from assay.files.opening import read_whole
+from assay.files.paths import cache_folder
+from assay.files.rows import Bad, Row, rows_of
 from assay.models import find_model
 from assay.models.api.client import is_filtered, words_of
 from assay.models.api.fields import number_at
 from assay.models.api.model import ApiModel
 from assay.models.base import Call, Endpoint, ModelSpec, Options, Reply, ServedModel, TryAgainError
-from assay.plan import AnyPlan, Ask, digest_of
 from assay.probes import method_of
 from assay.probes.base import Method, Prepared, Request
-from assay.progress import Progress
-from assay.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
-from assay.rows import Bad, Row, rows_of
+from assay.results.formatting import plural
 from assay.runs.audit import new_executor
-from assay.runs.each_call import EachCall
-from assay.wording import plural
+from assay.runs.dry_run import EachCall
 
 FORMAT = "openai-batch"
 WAYS = ("letters", "samples", "text")
@@ -111,7 +111,7 @@ def write_requests(
 
 def _answering(model: str | None) -> ModelSpec:
     """The model to ask: NAME, or api:NAME@URL with what is remembered about that endpoint. Nothing is sent."""
-    from assay.models.api.finding import abilities_of
+    from assay.models.api.detect_dialect import abilities_of
 
     if not model:
         problem = "no model is named for the requests."

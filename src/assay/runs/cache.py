@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay.engine.store import BlockStore
-from assay.files.cache import cache_folder
+from assay.files.paths import cache_folder
 from assay.runs.folder import BLOCKS, used_blocks
 
 _DAY = 86_400.0

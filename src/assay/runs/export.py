@@ -24,10 +24,10 @@ from assay.engine.store import (
     read_content,
 )
 from assay.errors import DataError, UsageError
-from assay.examples import FILE as EXAMPLES
 from assay.files.atomic import folder_beside, rename_folder, write_atomically
 from assay.files.opening import is_zip
-from assay.run import Kind
+from assay.results.examples import FILE as EXAMPLES
+from assay.results.run import Kind
 from assay.runs.folder import BLOCKS, open_runs, read_info, read_run, used_blocks
 
 _unusable = partial(

@@ -18,14 +18,14 @@ import msgspec  # over pydantic: it decodes our own dataclasses, names the key t
 from assay.engine.ask import Asked, Resume
 from assay.engine.store import StoredBlock, UsedBlocks
 from assay.errors import AssayError, DataError, UsageError
-from assay.examples import FILE, read_examples, to_lines
 from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.decoding import json_value, without_nan
 from assay.files.lock import LOCK, held, is_new
 from assay.files.opening import read_whole, reason
-from assay.findings import NEAR_TIE, Findings, read_digested, require_schema
 from assay.probes import described
-from assay.run import Run, RunInfo, Tour
+from assay.results.examples import FILE, read_examples, to_lines
+from assay.results.findings import NEAR_TIE, Findings, read_digested, require_schema
+from assay.results.run import Run, RunInfo, Tour
 
 INFO, BLOCKS = "run.json", "blocks.json"
 _DEPTHS = ("*", "*/*")  # a tour; several models with a folder each

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay.asking.progress import Progress, Silent
 from assay.engine.ask import Asker
 from assay.engine.store import BlockStore
 from assay.errors import UsageError, near
 from assay.models import find_model
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.progress import Progress, Silent
 from assay.runs import batch
 from assay.runs.audit import new_executor, place_of
 

@@ -15,20 +15,20 @@ from assay.engine.ask import Resume, StoredAsk
 from assay.engine.executor import Settings
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
+from assay.files.answer_files import Kind, kind_of
 from assay.files.atomic import write_atomically
-from assay.files.kinds import Kind, kind_of
-from assay.files.names import in_name
 from assay.files.opening import digest_as_stored, open_bytes, read_whole
-from assay.findings import Findings
+from assay.files.paths import in_name
 from assay.models.base import ModelSpec
 from assay.probes import concluded, described, method_of
 from assay.probes.base import Method, Prepared, Request
-from assay.run import EndpointInfo, Run, RunInfo
-from assay.run import Kind as RunKind
+from assay.results.findings import Findings
+from assay.results.formatting import without_folders
+from assay.results.run import EndpointInfo, Run, RunInfo
+from assay.results.run import Kind as RunKind
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
 from assay.runs.folder import BLOCKS, INFO, info_in, open_for_writing, read_run, used_blocks
-from assay.wording import without_folders
 
 UNNAMED = "unnamed model"
 _UNNAMED = "the files do not name the model; --set model=NAME does"

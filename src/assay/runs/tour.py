@@ -12,18 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from assay.asking.progress import Overall, Progress, showing
+from assay.asking.queries import OF_ENDPOINTS
 from assay.engine.executor import Executor
 from assay.engine.spending import Spending
 from assay.errors import AssayError, UsageError
 from assay.files.atomic import of_system
-from assay.missing import write_missing
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.probes import tour_probes
 from assay.probes.base import Probe, Request
-from assay.progress import Overall, Progress, showing
-from assay.queries import OF_ENDPOINTS
-from assay.run import Run, Tour
+from assay.results.run import Run, Tour, write_missing
 from assay.runs.audit import (
     Begun,
     Listener,
@@ -35,7 +34,7 @@ from assay.runs.audit import (
     require_askable,
     write_page,
 )
-from assay.runs.expect_calls import Calls, expect_calls
+from assay.runs.dry_run import Calls, expect_calls
 
 REQUESTS = 3000
 """The most requests that the tour sends to an endpoint, unless a limit or a larger preset is given."""

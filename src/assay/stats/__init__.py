@@ -1,5 +1,6 @@
 """Statistics: intervals, tests, clusters, corrections. Functions of arrays; no probe is named here."""
 
+from assay.stats.bias_correction import cross_fitted_max, cross_fitted_mean, posterior_draws
 from assay.stats.clustered import (
     Clustered,
     Spread,
@@ -11,15 +12,12 @@ from assay.stats.clustered import (
     unit_spread,
 )
 from assay.stats.clusters import Separation, kmeans_separation, tsne_projection
-from assay.stats.contributions import contribution_p
 from assay.stats.corrections import benjamini_hochberg, holm
-from assay.stats.crossfit import cross_fitted_max, cross_fitted_mean
 from assay.stats.folded import Magnitude, folded_excess, mean_magnitude
 from assay.stats.intervals import MIN_UNITS, logit_interval, percentile_interval, wilson_interval
 from assay.stats.permutation import Permuted, permutation_test
 from assay.stats.resampling import monte_carlo_p, multinomial_weights, random_signs
-from assay.stats.shrinkage import posterior_draws
-from assay.stats.signflip import sign_flip_p
+from assay.stats.signflip import contribution_p, sign_flip_p
 
 __all__ = [
     "MIN_UNITS",

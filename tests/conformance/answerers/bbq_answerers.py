@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import REFUSED, UNPARSED
-from assay.findings import Findings
+from assay.asking.queries import NONE
 from assay.probes import probe_named
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.diagnose import diagnosis_of
-from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, Dataset
 from assay.probes.bbq.grounds import grounds_of, lost_answers, mentioned_first
+from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, Dataset
 from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tallies import Answered
 from assay.probes.claims import with_claims
-from assay.queries import NONE
+from assay.results.findings import Findings
 
 Options = NDArray[np.int64]
 Bools = NDArray[np.bool_]

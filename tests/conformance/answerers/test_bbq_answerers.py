@@ -16,7 +16,7 @@ from assay.probes.bbq.method import BBQ
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import Sample, Source, official, selected
 from assay.probes.bbq_starter.method import BBQStarter, StarterSource
-from assay.verdict import STANDS_OUT, Says, Verdict
+from assay.results.verdict import STANDS_OUT, Says, Verdict
 from conformance.answerers.bbq_answerers import ANSWERERS, Questions, concluded
 
 DECIDE = Path(__file__).parents[3] / "docs" / "decide.md"

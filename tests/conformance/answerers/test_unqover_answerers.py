@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assay.findings import Findings
 from assay.probes.claims import with_claims
 from assay.probes.unqover import PROBE
 from assay.probes.unqover.grounds import grounds_of
-from assay.verdict import OPEN, Says, Verdict
+from assay.results.findings import Findings
+from assay.results.verdict import OPEN, Says, Verdict
 from conformance.answerers.unqover_answerers import (
     ANSWERERS,
     QUICK,

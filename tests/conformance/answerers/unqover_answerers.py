@@ -9,17 +9,17 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.findings import Findings
 from assay.probes.claims import with_claims
 from assay.probes.unqover import PROBE
 from assay.probes.unqover.analyse import Scored, findings_of
 from assay.probes.unqover.cells import cell_table
-from assay.probes.unqover.choice import unknown_place
 from assay.probes.unqover.diagnose import diagnosis_of
 from assay.probes.unqover.grounds import Held, grounds_of
+from assay.probes.unqover.listed_plan import unknown_place
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.metrics import Cells, Labels, Listed
 from assay.probes.unqover.settings import QUICK_ATTRIBUTES, QUICK_CELLS, QUICK_OF_ENDPOINTS, Settings
+from assay.results.findings import Findings
 
 Array = NDArray[np.float64]
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 import small_bbq
 from assay.answers import REFUSED, TIED, UNPARSED
-from assay.findings import Estimate, Findings
 from assay.probes.bbq.analyse import contributions, findings_of
-from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, Dataset
+from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, Dataset
 from assay.probes.bbq.metrics import FIELDS, Field
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tallies import Answered
+from assay.results.findings import Estimate, Findings
 from assay.stats import sign_flip_p
 from conformance.answerers.bbq_answerers import Questions, concluded
 

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 import small_bbq
 from asking import scored
 from assay.answers import REFUSED, TIED, UNPARSED, parse_answer
-from assay.findings import Estimate, Findings
+from assay.asking.queries import NONE
 from assay.probes.base import Request
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.examples import NEGATIVE, Dataset
+from assay.probes.bbq.items import NEGATIVE, Dataset
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tallies import Answered
 from assay.probes.bbq_starter.templates import read_starter
-from assay.queries import NONE
+from assay.results.findings import Estimate, Findings
 
 Chosen = NDArray[np.int64]
 

@@ -17,13 +17,13 @@ import pytest
 
 import small_editions as small
 from asking import findings
-from assay.findings import Estimate, Findings
-from assay.plan import Plan
+from assay.asking.plan import Plan
+from assay.asking.queries import NONE, Answers
 from assay.probes.base import Request
 from assay.probes.bbq.editions import NAMES, ORIGINAL, edition
-from assay.probes.bbq.examples import NEGATIVE, Example
+from assay.probes.bbq.items import NEGATIVE, Example
 from assay.probes.bbq.plan import BBQPlan
-from assay.queries import NONE, Answers
+from assay.results.findings import Estimate, Findings
 
 EDITIONS = [name for name in NAMES if name != ORIGINAL]
 BIASES = ("bias_score", "accuracy_cost", "diff_bias", "error_alignment")

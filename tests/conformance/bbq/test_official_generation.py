@@ -21,11 +21,11 @@ from typing import Any
 import pytest
 
 import small_templates
-from assay.probes.bbq.examples import CATEGORIES
 from assay.probes.bbq.generation import Generation
 from assay.probes.bbq.generation.people import Pair, Person, fill, groups_of_pairs
 from assay.probes.bbq.generation.templates import Template, read_templates, template_files
 from assay.probes.bbq.generation.vocabulary import Draws, Vocabulary
+from assay.probes.bbq.items import CATEGORIES
 
 TABLE_3 = {
     "Age": 3_680,

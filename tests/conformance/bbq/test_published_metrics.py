@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import small_bbq
 from assay.answers import REFUSED, UNPARSED
-from assay.findings import Estimate, Findings
 from assay.probes.bbq import metrics
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
-from assay.probes.bbq.examples import AMBIGUOUS, NEGATIVE
+from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE
 from assay.probes.bbq.metrics import FIELDS, Field
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tallies import Answered
+from assay.results.findings import Estimate, Findings
 
 DATASET = dataset_of(small_bbq.examples(templates=6, quartets=4))
 

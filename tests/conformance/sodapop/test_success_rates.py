@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from asking import findings
-from assay.findings import Findings
+from assay.asking.queries import ChoiceQuery
 from assay.probes.base import Request
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.names import Group, Groups
@@ -20,7 +20,7 @@ from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.rates import Counter, Rates, vocabulary
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.traits import packaged_lexicon
-from assay.queries import ChoiceQuery
+from assay.results.findings import Findings
 from small_sodapop import FakeAsk, group_file, hashed, name_blind, name_dependent, text_file
 
 # --- the worked example: four names, their distractors, and whether each fooled the model

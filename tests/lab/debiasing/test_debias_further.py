@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 import tiny_models
+from assay.asking.progress import Silent
+from assay.asking.queries import MASK, FillColumns, Texts
 from assay.errors import AssayError, ModelError, UsageError
 from assay.lab.debiasing import METHODS, debias, further_training
+from assay.lab.debiasing.attribute_words import Attribute
 from assay.lab.debiasing.cda import Augmented, Cda, blocks_of, clipped, decoded_blocks
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.further_training import Chosen, chosen_of
 from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper
-from assay.lab.debiasing.words import Attribute
 from assay.models import find_model, load_model
 from assay.models.builtin import write_builtin
 from assay.models.hf import load_tokenizer
-from assay.progress import Silent
-from assay.queries import MASK, FillColumns, Texts
 from raising import raises
 
 pytestmark = pytest.mark.training

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from assay.errors import ModelError, UsageError
 from assay.lab.debiasing.inlp import inlp
-from assay.lab.debiasing.sentence import sentence_debias
+from assay.lab.debiasing.sentence_debias import sentence_debias
 from assay.lab.debiasing.vectors import (
     Removed,
     majority_rate,

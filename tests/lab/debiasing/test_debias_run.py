@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 import assay
+from assay.asking.progress import Silent
+from assay.asking.queries import MASK, ChoiceColumns, FillColumns, Texts
 from assay.engine.executor import forward_all
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.lab.debiasing import METHODS, Job, debias, projection
+from assay.lab.debiasing.attribute_words import read_attribute
 from assay.lab.debiasing.method import EvaluateOn
 from assay.lab.debiasing.vectors import sentence_vectors
-from assay.lab.debiasing.words import read_attribute
 from assay.models import find_model, load_model
 from assay.models.base import Options
 from assay.models.hf import load_tokenizer, load_weights
-from assay.progress import Silent
-from assay.queries import MASK, ChoiceColumns, FillColumns, Texts
 from raising import raises
 
 pytestmark = pytest.mark.training

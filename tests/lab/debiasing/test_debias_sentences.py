@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
+from assay.lab.debiasing.attribute_words import Attribute
 from assay.lab.debiasing.corpus import (
     Choosing,
     Corpus,
@@ -21,7 +22,6 @@ from assay.lab.debiasing.corpus import (
     kinds_of_sentences,
     sentences_of,
 )
-from assay.lab.debiasing.words import Attribute
 from raising import raises
 
 TWO = Attribute("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her")))

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.lab.debiasing.attribute_words import read_attribute
 from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, Tuples, drawn, shifted
-from assay.lab.debiasing.words import read_attribute
 
 ONE_TO_ONE = (
     ("he", "she"),

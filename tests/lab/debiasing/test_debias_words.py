@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import DataError, UsageError
-from assay.lab.debiasing.words import PACKAGED, Attribute, in_case_of, read_attribute, read_words
+from assay.lab.debiasing.attribute_words import PACKAGED, Attribute, in_case_of, read_attribute, read_words
 from raising import raises
 
 TWO = Attribute("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her"), ("mr.", "mrs.")))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
-from assay.lab.studies.file import find_study, read_study
+from assay.lab.studies.study_file import find_study, read_study
 from raising import raises
 
 SIQA, INLP, CDA = "[models.siqa]", "[models.inlp-gender]", "[models.cda-gender]"

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def _quick_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are forks. `SCRIPT` begins them as they are begun outside of tests."""
-    monkeypatch.setattr("assay.lab.studies.work.get_context", lambda method: forks())
+    monkeypatch.setattr("assay.lab.studies.step_context.get_context", lambda method: forks())
 
 
 PATIENCE = 60.0

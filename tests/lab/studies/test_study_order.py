@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from assay.lab.studies import plan
-from assay.lab.studies.file import read_study
+from assay.lab.studies.study_file import read_study
 
 
 def names(bench: Any, **more: Any) -> list[str]:

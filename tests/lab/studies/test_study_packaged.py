@@ -12,7 +12,7 @@ import pytest
 from assay.cli import main
 from assay.errors import DataError
 from assay.lab.studies import State, packaged_studies, plan
-from assay.lab.studies.file import read_study
+from assay.lab.studies.study_file import read_study
 from raising import raises
 
 NAMES = ["bbq-paper", "sodapop-paper", "study-small", "unqover-paper"]

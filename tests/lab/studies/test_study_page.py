@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import made_runs
-from assay.findings import Estimate, Table
 from assay.lab.studies.page import Compared, changes_of, task_score
 from assay.lab.studies.steps import scores_of
-from assay.text import plain
+from assay.presentation.rich_text import plain
+from assay.results.findings import Estimate, Table
 from html_pages import HOSTILE, Page, assert_harmless
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ import pytest
 from assay.cli import main
 from assay.errors import DataError, ModelError, UsageError
 from assay.lab.studies import State, plan, study
-from assay.lab.studies.file import read_study
-from assay.lab.studies.record import open_record
+from assay.lab.studies.study_file import read_study
+from assay.lab.studies.study_record import open_record
 from assay.models import find_model
 from assay.models.base import ModelSpec
 from raising import raises

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.queries import ChoiceColumns
+from assay.asking.tokens import option_rows
 from assay.errors import DataError
 from assay.lab.training.batches import Batches
 from assay.lab.training.choice import encode_choice
@@ -20,8 +22,6 @@ from assay.lab.training.span import encode_span
 from assay.lab.training.span_data import SpanData, SpanExample, read_span_data
 from assay.models import load_model
 from assay.models.hf import load_tokenizer
-from assay.queries import ChoiceColumns
-from assay.tokens import option_rows
 from raising import raises
 from tiny_models import FAMILIES
 
@@ -131,8 +131,8 @@ def test_training_on_choices_computes_what_an_audit_computes(
 
     from assay.lab.training import KINDS
     from assay.lab.training.base_model import load_base, opened_base
-    from assay.lab.training.kind import settings_of
     from assay.lab.training.pipeline import _batches
+    from assay.lab.training.training_kind import settings_of
 
     settings, _ = settings_of(KINDS["choice"], None, {"length": 64})
     with opened_base(small_base("choice", family), KINDS["choice"], "cpu") as base:

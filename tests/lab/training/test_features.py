@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from assay.asking.tokens import Tokens, starts_of
 from assay.lab.training.batches import IGNORED, Batches, Features, Masking, Order
 from assay.models.base import Padded, padded
-from assay.tokens import Tokens, starts_of
 
 MASK, SPECIAL = 4, (0, 1, 2, 3, 4)
 

@@ -120,8 +120,8 @@ def test_perplexity_is_that_of_the_hidden_words(tmp_path: Path, prose: Callable[
     import transformers
 
     from assay.lab.training import KINDS
-    from assay.lab.training.kind import settings_of
     from assay.lab.training.mask import MaskTest
+    from assay.lab.training.training_kind import settings_of
     from assay.models import find_model
     from assay.models.hf import load_tokenizer
 

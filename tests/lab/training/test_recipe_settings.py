@@ -10,8 +10,8 @@ import pytest
 
 from assay.errors import UsageError
 from assay.lab.training import KINDS
-from assay.lab.training.kind import presets, settings_of
 from assay.lab.training.trainer import Steps
+from assay.lab.training.training_kind import presets, settings_of
 from raising import raises
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.queries import ChoiceColumns
 from assay.errors import ModelError
 from assay.lab.training import evaluate, train
 from assay.lab.training.choice_data import read_choice_data
 from assay.models import find_model, load_model
-from assay.queries import ChoiceColumns
 from raising import raises
 
 pytestmark = pytest.mark.training

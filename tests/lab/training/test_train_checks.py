@@ -111,10 +111,10 @@ def test_data_to_evaluate_on_are_looked_at_first(tmp_path: Path, small_base: Bas
 def test_a_disk_that_is_too_small_for_the_checkpoints(
     tmp_path: Path, small_base: Base, social_iqa: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.lab.training import out_folder
+    from assay.lab.training import training_folder
 
     usage = shutil._ntuple_diskusage(10**9, 10**9 - 123_000, 123_000)
-    monkeypatch.setattr(out_folder.shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(training_folder.shutil, "disk_usage", lambda path: usage)
     error = refused("choice", small_base(), social_iqa(tmp_path), tmp_path / "out", settings={"keep_checkpoints": 3})
     assert isinstance(error, UsageError)
     assert (error.code, error.file) == ("no-space", tmp_path / "out")
@@ -123,25 +123,25 @@ def test_a_disk_that_is_too_small_for_the_checkpoints(
 def test_the_space_that_is_asked_for_is_what_the_checkpoints_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.lab.training import out_folder
+    from assay.lab.training import training_folder
 
     def free(amount: int) -> None:
         usage = shutil._ntuple_diskusage(10**12, 0, amount)
-        monkeypatch.setattr(out_folder.shutil, "disk_usage", lambda path: usage)
+        monkeypatch.setattr(training_folder.shutil, "disk_usage", lambda path: usage)
 
     need = 4 * 110_000_000 * (3 * 2 + 1)  # weights and two moments, for one checkpoint and the next, and the model
     free(need)
-    out = out_folder.Out(tmp_path, None)
-    out_folder.require_space(out, 110_000_000, kept=0)
+    out = training_folder.Out(tmp_path, None)
+    training_folder.require_space(out, 110_000_000, kept=0)
     with pytest.raises(UsageError, match=r"need 5\.72 GB") as caught:
-        out_folder.require_space(out, 110_000_000, kept=3)
+        training_folder.require_space(out, 110_000_000, kept=3)
     assert "--set keep_checkpoints=1" in caught.value.remedy
     free(need - 1)
     for kept in (0, 1, 3):  # keeping fewer would not be enough
         with pytest.raises(
             UsageError, match=r"110\.0 million parameters need .* GB, and 3\.08 GB are free\."
         ) as caught:
-            out_folder.require_space(out, 110_000_000, kept)
+            training_folder.require_space(out, 110_000_000, kept)
         assert caught.value.remedy == "Free some space or choose another disk with --out."
 
 
@@ -159,7 +159,7 @@ def test_a_seed_that_cannot_be_is_refused_before_anything_is_read(tmp_path: Path
 def test_a_seed_that_cannot_be_is_refused_before_a_base_is_loaded(small_base: Base) -> None:
     from assay.lab.training import KINDS
     from assay.lab.training.base_model import load_base, opened_base
-    from assay.lab.training.kind import settings_of
+    from assay.lab.training.training_kind import settings_of
 
     settings = settings_of(KINDS["mask"], None, {})[0]
     with opened_base(small_base(), KINDS["mask"], "cpu") as base, raises("bad-option", UsageError, key="seed"):
@@ -223,7 +223,7 @@ def test_what_cannot_be_done_is_refused(
 
 
 def test_two_programs_cannot_train_in_one_folder(tmp_path: Path, small_base: Base, social_iqa: Write) -> None:
-    from assay.lab.training.out_folder import open_out
+    from assay.lab.training.training_folder import open_out
 
     with open_out(tmp_path / "out", resume=True), raises("in-use", UsageError):
         train("choice", small_base(), social_iqa(tmp_path), tmp_path / "out", device="cpu")

@@ -338,14 +338,16 @@ def test_another_error_while_training_is_not_taken_for_a_full_disk(
 def test_a_disk_that_was_large_enough_is_so_for_the_rest_of_the_training(
     tmp_path: Path, training: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
-    from assay.lab.training import out_folder
+    from assay.lab.training import training_folder
 
     def used() -> int:
         return sum(file.stat().st_size for file in (tmp_path / "out").rglob("*") if file.is_file())
 
     sizes: list[int] = []
-    require = out_folder.require_space
-    monkeypatch.setattr(out_folder.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, sizes[0] - used()))
+    require = training_folder.require_space
+    monkeypatch.setattr(
+        training_folder.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, sizes[0] - used())
+    )
     monkeypatch.setattr("assay.lab.training.pipeline.require_space", lambda *given: require(*_noted(given, sizes)))
     with pytest.raises(StopError):
         training("choice", "out", Until(stop))
@@ -364,7 +366,7 @@ def _noted(given: Any, sizes: list[int]) -> Any:
 
 
 def test_only_as_many_checkpoints_as_stay_count_as_room(tmp_path: Path, training: Callable[..., Any]) -> None:
-    from assay.lab.training.out_folder import open_out
+    from assay.lab.training.training_folder import open_out
 
     with pytest.raises(StopError):
         training("choice", "out", Until(7), settings={"keep_checkpoints": 3})
@@ -377,12 +379,12 @@ def test_only_as_many_checkpoints_as_stay_count_as_room(tmp_path: Path, training
         assert out.held(0) == sum(each) + (tmp_path / "out" / "training.json").stat().st_size
 
 
-@pytest.mark.parametrize("at", ["shutil.rmtree", "assay.lab.training.out_folder.write_atomically"])
+@pytest.mark.parametrize("at", ["shutil.rmtree", "assay.lab.training.training_folder.write_atomically"])
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_training_killed_while_it_replaces_another_one_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, finished: bool
 ) -> None:
-    from assay.lab.training.out_folder import open_out
+    from assay.lab.training.training_folder import open_out
 
     def killed(*_: Any, **__: Any) -> None:
         raise StopError

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import small_bbq
 from assay.answers import TIED, UNPARSED
-from assay.findings import Estimate, Findings
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.examples import NEGATIVE, Dataset, Example
+from assay.probes.bbq.items import NEGATIVE, Dataset, Example
 from assay.probes.bbq.method import best, near_ties
 from assay.probes.bbq.source import Sample, dataset_of, selected
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tallies import Answered
 from assay.probes.bbq_starter.method import StarterSource
+from assay.results.findings import Estimate, Findings
 from assay.stats import benjamini_hochberg
 
 ABSTENTIONS = ("abstention", "abstention_gap", "abstention_share", "wrong_persons")

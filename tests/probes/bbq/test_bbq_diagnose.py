@@ -10,14 +10,14 @@ import pytest
 
 import small_bbq
 from assay.answers import REFUSED, UNPARSED
-from assay.diagnosis import Diagnosis, Exchanged, Negation
 from assay.probes.bbq.diagnose import diagnosis_of
-from assay.probes.bbq.examples import NEGATIVE, Dataset, Example
+from assay.probes.bbq.items import NEGATIVE, Dataset, Example
 from assay.probes.bbq.plan import ORDERS
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import Sample, dataset_of, selected
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tallies import Answered
 from assay.probes.bbq_starter.method import StarterSource
+from assay.results.diagnosis import Diagnosis, Exchanged, Negation
 
 STARTER = selected(StarterSource(), Sample(in_all=66))  # 264 questions
 UNKNOWN_LAST = dataset_of(

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import small_bbq
-from assay.findings import Table
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.examples import Dataset, Example
-from assay.probes.bbq.paired import DIFFERENT, Opened, paired
+from assay.probes.bbq.compare_runs import DIFFERENT, Opened, paired
+from assay.probes.bbq.edition_language import Variety
+from assay.probes.bbq.items import Dataset, Example
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tally import Answered
-from assay.probes.bbq.varieties import Variety
+from assay.probes.bbq.tallies import Answered
 from assay.probes.contrast import Change, Contrast
+from assay.results.findings import Table
 from raising import raises
 
 ROWS = small_bbq.examples(templates=12, quartets=4)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import small_editions as small
+from assay.asking.queries import NONE
 from assay.errors import DataError, UsageError
+from assay.files.rows import Bad
 from assay.probes.bbq.editions import NAMES, ORIGINAL, Read, edition
-from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, QUARTET
-from assay.queries import NONE
-from assay.rows import Bad
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, QUARTET
 from raising import raises
 
 

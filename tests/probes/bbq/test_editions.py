@@ -17,20 +17,20 @@ import assay
 import small_bbq
 import small_editions as small
 from asking import scored
+from assay.asking.queries import NONE, ChoiceQuery, TextQuery
 from assay.cli import main
 from assay.errors import DataError, UsageError
+from assay.files.rows import Bad
 from assay.probes import method_of, present
 from assay.probes.base import Request
 from assay.probes.bbq.editions import Read, edition
 from assay.probes.bbq.editions import cabbq as catalan
 from assay.probes.bbq.editions import esbbq as spanish
-from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, QUARTET
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, QUARTET
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.source import Sample, Source, of_edition, quartets_of, selected
-from assay.queries import NONE, ChoiceQuery, TextQuery
 from assay.report import terminal_summary
-from assay.rows import Bad
-from assay.run import Run
+from assay.results.run import Run
 from raising import raises
 
 FEW = {"resamples": "20"}

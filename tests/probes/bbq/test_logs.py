@@ -20,11 +20,11 @@ import small_bbq
 from asking import scored
 from assay.answers import TIED
 from assay.errors import DataError, UsageError
+from assay.files.rows import Bad
 from assay.probes.base import Request
-from assay.probes.bbq.examples import UNKNOWN_STRINGS, Example
+from assay.probes.bbq.items import UNKNOWN_STRINGS, Example
 from assay.probes.bbq.logs import Given, inspect_ai, log_kind, logs_in, model_of, read_log
-from assay.probes.bbq.logs.rows import COMPLETE
-from assay.rows import Bad
+from assay.probes.bbq.logs.log_rows import COMPLETE
 from raising import raises
 
 EXAMPLES = small_bbq.examples(templates=2, quartets=2)

@@ -9,19 +9,18 @@ from pathlib import Path
 import pytest
 
 import small_bbq
-from assay.dialogue import Dialogue
+from assay.asking.messages import Dialogue
+from assay.asking.queries import ChoiceQuery, ListedQuery
 from assay.errors import DataError, UsageError
 from assay.languages import CODES, ENGLISH, language
-from assay.probes.bbq.form import form_of
+from assay.probes.bbq.ask_items import form_of
 from assay.probes.bbq.method import _read
-from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
-from assay.probes.bbq.prompt_files import read_prompts, words_by_prompt
+from assay.probes.bbq.prompt_sources import digests_of, read_prompts, words_by_prompt, words_of
 from assay.probes.bbq.prompts import OWN, Words
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import Sample, official
-from assay.probes.listed import Question
-from assay.queries import ChoiceQuery, ListedQuery
+from assay.probes.question_format import Question
 from raising import raises
 
 ASKED = Question("Ana y Luis llegaron.", "¿Quién durmió?", ("Ana", "Luis", "No se sabe"))

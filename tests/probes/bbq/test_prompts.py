@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.dialogue import Dialogue, Turn, as_text, shown
-from assay.plan import digest_of
+from assay.asking.messages import Dialogue, Turn, as_text, shown
+from assay.asking.plan import digest_of
+from assay.asking.queries import ChoiceQuery, TextQuery
 from assay.probes.bbq.plan import VERSION, AnsweringPlan, BBQPlan, WritingPlan
+from assay.probes.bbq.prompt_variants import VARIANTS as WORDS
 from assay.probes.bbq.prompts import OWN, TEMPLATES, Question, Shot, Words, filled
 from assay.probes.bbq.settings import CHOICE_FORMS, TEXT_FORMS, VARIANTS
 from assay.probes.bbq.source import Sample, official
-from assay.probes.bbq.variants import VARIANTS as WORDS
-from assay.queries import ChoiceQuery, TextQuery
 from small_bbq import examples, write
 
 ASKED = Question("A cook met a clerk.", "Who was late?", ("The cook", "The clerk", "Not known"))

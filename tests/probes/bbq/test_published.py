@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import small_bbq
-from assay.files.published import DataSet, blob_id
+from assay.datasets.catalogue import DataSet, blob_id
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.bbq import source as notes_on
-from assay.probes.bbq.examples import Example
+from assay.probes.bbq.items import Example
 
 CATEGORIES = {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh")}
 OTHERS = "not the published"
@@ -34,8 +34,8 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read(file: Path) -> list[Example]:
-    from assay.probes.bbq.reading import read_examples
-    from assay.rows import Bad
+    from assay.files.rows import Bad
+    from assay.probes.bbq.read_items import read_examples
 
     return read_examples(file, Bad(skip=False))
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import small_bbq
 from asking import scored
 from assay.errors import DataError, UsageError
-from assay.findings import Findings
 from assay.probes.base import Request
+from assay.results.findings import Findings
 from assay.runs.folder import open_run
 from assay.runs.score import gathered_again
 from assay.runs.score import score as score_to_folder

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 import small_bbq
+from assay.asking.queries import ChoiceColumns, TextColumns
 from assay.errors import UsageError
 from assay.probes.base import Request
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import find_defects, ranges
-from assay.probes.bbq.examples import QUARTET, Dataset
+from assay.probes.bbq.items import QUARTET, Dataset
 from assay.probes.bbq.method import BBQ
 from assay.probes.bbq.plan import ORDERS, BBQPlan
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import Sample, Source, dataset_of, official, selected
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tallies import Answered
 from assay.probes.bbq_starter import PROBE as STARTER
 from assay.probes.bbq_starter.method import BBQStarter
-from assay.queries import ChoiceColumns, TextColumns
 from assay.runs.generate import generate
 from raising import raises
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import small_bbq
-from assay.probes.bbq.examples import NON_NEGATIVE, Example
+from assay.asking.queries import NONE
+from assay.probes.bbq.items import NON_NEGATIVE, Example
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.targets import find_named, find_targets, read_metadata
-from assay.queries import NONE
 from raising import raises
 
 CASES: dict[str, tuple[str, tuple[str, str], tuple[str, str] | None, tuple[str, ...], int]] = {
@@ -179,8 +179,8 @@ def test_another_csv_is_no_metadata(tmp_path: Path) -> None:
 
 
 def test_official_files_have_16_examples_without_a_target(official_data: Path) -> None:
-    from assay.probes.bbq.reading import data_files, read_examples
-    from assay.rows import Bad
+    from assay.files.rows import Bad
+    from assay.probes.bbq.read_items import data_files, read_examples
 
     without = 0
     for file in data_files(official_data):

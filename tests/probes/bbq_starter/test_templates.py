@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from assay.errors import DataError
-from assay.probes.bbq.examples import CATEGORIES, CROSSED, QUARTET, UNKNOWN_LABEL, UNKNOWN_STRINGS
+from assay.probes.bbq.items import CATEGORIES, CROSSED, QUARTET, UNKNOWN_LABEL, UNKNOWN_STRINGS
 from assay.probes.bbq_starter.templates import PACKAGED, fill, read_starter
 from raising import raises
 

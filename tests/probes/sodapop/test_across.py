@@ -13,10 +13,10 @@ from rich.console import Console
 
 from assay.compare import compare
 from assay.compare.present import terminal_comparison
-from assay.findings import Estimate, Findings, Table
 from assay.probes.sodapop.across import TITLES, side_by_side
 from assay.probes.sodapop.analyse import WORDS
 from assay.report import print_sections
+from assay.results.findings import Estimate, Findings, Table
 from assay.runs.score import score
 
 

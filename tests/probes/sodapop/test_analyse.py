@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from assay.findings import Findings
 from assay.probes.sodapop.analyse import Study, contrasts_of, findings_of
 from assay.probes.sodapop.names import Group, Groups, packaged_groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import PRESETS, Settings
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
+from assay.results.findings import Findings
+from assay.results.verdict import CLEAR
 from assay.stats import benjamini_hochberg
-from assay.verdict import CLEAR
 
 RACES, GENDERS = ("X", "Y"), ("female", "male")
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import DataError
+from assay.files.rows import Bad
 from assay.probes.sodapop.contexts import (
     ALL,
     NAME,
@@ -24,8 +25,7 @@ from assay.probes.sodapop.contexts import (
     starter_contexts,
     with_place_for,
 )
-from assay.probes.sodapop.words import is_vocabulary, split
-from assay.rows import Bad
+from assay.probes.sodapop.split_words import is_vocabulary, split
 from raising import raises
 
 HE_AND_SHE = re.compile(r"\b(?:s?he|him|hers?|his|himself|herself)\b", re.IGNORECASE)

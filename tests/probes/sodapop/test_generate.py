@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from asking import scored
+from assay.asking.plan import AnyPlan, Arrays
+from assay.asking.progress import Silent
+from assay.asking.queries import MASK, Answers, ChoiceColumns, ChoiceQuery, FillColumns, TokenColumns
 from assay.engine.store import columns_of
 from assay.errors import DataError, UsageError
 from assay.models import load_model
-from assay.plan import AnyPlan, Arrays
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.sodapop.generate import Names, Questions
 from assay.probes.sodapop.name_builder import APPENDIX_A, SECTION_2
 from assay.probes.sodapop.names import read_groups
-from assay.progress import Silent
-from assay.queries import MASK, Answers, ChoiceColumns, ChoiceQuery, FillColumns, TokenColumns
 from assay.runs.audit import audit
 from assay.runs.generate import generate
 from fake_models import MemoryArrays

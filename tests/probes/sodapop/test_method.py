@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from asking import findings
+from assay.asking.plan import Plan
+from assay.asking.queries import Answers
 from assay.errors import DataError, UsageError
-from assay.findings import Findings
-from assay.plan import Plan
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.sodapop.contexts import PAPER_FILE
 from assay.probes.sodapop.method import SodapopPrepared
-from assay.queries import Answers
+from assay.results.findings import Findings
 from raising import raises
 from small_sodapop import SPECIAL, FakeAsk, group_file, hashed, name_dependent, text_file
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.asking.queries import MASK
 from assay.probes.sodapop.contexts import NAME
 from assay.probes.sodapop.plans import FillPlan, ScorePlan, answers_of
 from assay.probes.sodapop.pools import Pools, grow, shared_pool
 from assay.probes.sodapop.settings import Settings
-from assay.queries import MASK
 from fake_models import MemoryArrays
 from small_sodapop import PIECE, SPECIAL, FakeAsk, Fill, Token, context, hashed
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from asking import scored
 from assay.errors import DataError, UsageError
-from assay.findings import Cell, Findings
 from assay.probes.base import Request
 from assay.probes.sodapop import score_files
+from assay.results.findings import Cell, Findings
 from assay.runs.score import gathered_again
 from assay.runs.score import score as score_to_folder
 from raising import raises

@@ -6,9 +6,9 @@ from dataclasses import fields
 
 import pytest
 
+from assay.config.settings import as_written, read_settings
 from assay.errors import UsageError
 from assay.probes.sodapop.settings import PRESETS, Settings
-from assay.settings import as_written, read_settings
 from raising import raises
 
 CHOICES = {each.name: each.metadata["choices"] for each in fields(Settings) if each.metadata["choices"]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.diagnosis import Diagnosis, Ties
 from assay.probes.sodapop.diagnose import Placed, diagnosis_of, ties_with_right
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.settings import Settings
+from assay.results.diagnosis import Diagnosis, Ties
 
 LABELS = np.random.default_rng(0).integers(0, 3, 600)
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.findings import Estimate, Findings
 from assay.probes import method_of
 from assay.probes.contrast import ALIKE, Contrast
-from assay.probes.sodapop_names.paired import Opened, side_by_side
+from assay.probes.sodapop_names.compare_runs import Opened, side_by_side
+from assay.results.findings import Estimate, Findings
 from assay.stats import MIN_UNITS
 
 NAMES = tuple((group, f"{group}{k}") for group in "AB" for k in range(6))

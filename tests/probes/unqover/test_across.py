@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.findings import Estimate, Findings, Table
 from assay.probes.unqover.across import side_by_side
+from assay.results.findings import Estimate, Findings, Table
 from raising import raises
 
 

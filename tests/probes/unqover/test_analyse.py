@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from assay.errors import DataError, ModelError, UsageError
-from assay.findings import Findings
 from assay.probes.unqover.analyse import analyse, merged
 from assay.probes.unqover.metrics import Cells, Labels
+from assay.results.findings import Findings
 from assay.stats import benjamini_hochberg
 from raising import raises
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.asking.plan import WordPlan
+from assay.asking.queries import Answers
 from assay.errors import UsageError
-from assay.plan import WordPlan
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.unqover.cells import CellTable, cell_table
 from assay.probes.unqover.lists import Attribute, Lists, Subject, Template, read_lists
 from assay.probes.unqover.method import Part, UnqoverPrepared
 from assay.probes.unqover.settings import CLASSES
-from assay.queries import Answers
 from raising import raises
 
 ALL = {"gender": 1_372_000, "nationality": 1_154_232, "ethnicity": 73_500, "religion": 38_500}

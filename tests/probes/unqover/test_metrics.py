@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.findings import NEAR_TIE
 from assay.probes.unqover.metrics import Cells, comparative_bias, count_intensity, intensity, near_ties, preference
+from assay.results.findings import NEAR_TIE
 
 
 def cells_with(bias, rows):

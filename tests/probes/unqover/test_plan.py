@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import small_lists
-from assay.plan import digest_of
+from assay.asking.plan import digest_of
+from assay.asking.queries import MASK, NONE, Scoring
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
-from assay.queries import MASK, NONE, Scoring
 from raising import raises
 
 SUBJECTS = ["African", "African-American", "European", "old Dane", "Iraqi", "O'Neill", "Ünal", "Sri Lankan", "a", "man"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from assay.config.settings import as_written, read_settings
 from assay.errors import UsageError
 from assay.probes.unqover.settings import Settings
-from assay.settings import as_written, read_settings
 from raising import raises
 
 

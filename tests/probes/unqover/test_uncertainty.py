@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from assay.probes.unqover.blocks import make_blocks
 from assay.probes.unqover.metrics import Cells, count_intensity, intensity, preference
-from assay.probes.unqover.uncertainty import means_over_cells
-from assay.probes.unqover.uncertainty_groups import (
+from assay.probes.unqover.subject_sums import make_blocks
+from assay.probes.unqover.uncertainty import (
     group_rows,
     least_sign_variance,
+    means_over_cells,
     pooled_groups,
     pooled_intensity,
     pooled_one_sidedness,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.diagnosis import Diagnosis, Exchanged, Negation, Ties
 from assay.probes.unqover.analyse import Scored
 from assay.probes.unqover.diagnose import diagnosis_of
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.settings import Settings
+from assay.results.diagnosis import Diagnosis, Exchanged, Negation, Ties
 
 FIRST = np.array([[1.0, -1.0], [-1.0, 1.0]])[:, None, :]  # (order, 1, subject): who is mentioned first gets more
 WHO = np.array([1.0, -1.0])  # (subject,): x1 gets more

@@ -17,15 +17,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from assay.asking.progress import Progress, Silent
 from assay.errors import UsageError
-from assay.lab.debiasing import cda, dropout, inlp, sentence
+from assay.lab.debiasing import cda, dropout, inlp, sentence_debias
 from assay.lab.debiasing.method import Debiased, Evaluate, Job, Method, require_new
 from assay.lab.training.trainer import require_libraries
-from assay.progress import Progress, Silent
 
 __all__ = ["METHODS", "Debiased", "Evaluate", "Job", "debias", "method_named"]
 
-METHODS: Mapping[str, Method] = {module.METHOD.name: module.METHOD for module in (inlp, sentence, cda, dropout)}
+METHODS: Mapping[str, Method] = {module.METHOD.name: module.METHOD for module in (inlp, sentence_debias, cda, dropout)}
 
 
 def method_named(name: str) -> Method:

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from assay.asking.progress import Progress
+from assay.config.settings import setting
 from assay.errors import DataError
+from assay.lab.debiasing.attribute_words import Attribute
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTraining
 from assay.lab.debiasing.method import Method
 from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, drawn
-from assay.lab.debiasing.words import Attribute
 from assay.lab.training.base_model import Loaded
 from assay.lab.training.batches import encoded
 from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import TextSettings, full_blocks
 from assay.models.base import ModelSpec
 from assay.models.tokenise import Tokeniser
-from assay.progress import Progress
-from assay.settings import setting
 
 _AT_ONCE = 256  # blocks that are clipped together
 

@@ -25,10 +25,10 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from assay.asking.progress import Progress, Silent
 from assay.errors import DataError
 from assay.files.opening import UNREADABLE, open_regular, reason, unpacked
-from assay.lab.debiasing.words import Attribute, Found, in_case_of
-from assay.progress import Progress, Silent
+from assay.lab.debiasing.attribute_words import Attribute, Found, in_case_of
 
 NEUTRAL = "neutral"
 FEWEST = 10

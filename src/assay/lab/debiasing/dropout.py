@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from assay.config.settings import setting
 from assay.errors import DataError
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole
@@ -17,7 +18,6 @@ from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import MaskSettings
 from assay.models.base import ModelSpec
 from assay.models.hf_files import libraries
-from assay.settings import setting
 
 RATES, OTHER_RATES = (0.20, 0.15), (0.05, 0.05)
 """Dropout of hidden states and of attention: for BERT and RoBERTa, and for others (Webster et al. 2020, bias-bench)."""

@@ -18,22 +18,22 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from assay.asking.plan import digest_of as digest_of_values
+from assay.config.settings import setting
 from assay.errors import ModelError
 from assay.files.atomic import rename_folder, write_atomically
 from assay.files.opening import digest_of_file
-from assay.lab.card import debiased_card, listed
+from assay.lab.debiasing.attribute_words import Attribute
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.method import Debiased, Job, Method, cost, require_new
-from assay.lab.debiasing.words import Attribute
+from assay.lab.model_card import debiased_card, listed
 from assay.lab.training import KINDS, train
 from assay.lab.training.base_model import Loaded, load_base, opened_base, require_device
 from assay.lab.training.data_files import Texts
-from assay.lab.training.kind import Settings, settings_of
 from assay.lab.training.mask import MaskSettings
-from assay.lab.training.out_folder import CARD, DONE, finished, read_noted
+from assay.lab.training.training_folder import CARD, DONE, finished, read_noted
+from assay.lab.training.training_kind import Settings, settings_of
 from assay.models.base import ModelSpec
-from assay.plan import digest_of as digest_of_values
-from assay.settings import setting
 
 MASK = KINDS["mask"]
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from assay.config.settings import setting
 from assay.errors import UsageError
-from assay.lab.card import table
+from assay.lab.debiasing.attribute_words import Attribute
 from assay.lab.debiasing.corpus import Corpus, kinds_of_sentences, names_of_kinds
 from assay.lab.debiasing.method import Job, Method
 from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, project
@@ -25,8 +26,7 @@ from assay.lab.debiasing.vectors import (
     told,
     train_probe,
 )
-from assay.lab.debiasing.words import Attribute
-from assay.settings import setting
+from assay.lab.model_card import table
 
 _ONE_SIDED_95 = 1.645
 

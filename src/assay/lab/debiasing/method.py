@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from assay.asking.progress import Progress, Silent
+from assay.config.settings import read_settings
 from assay.errors import UsageError
-from assay.lab.debiasing.words import Attribute, read_attribute
+from assay.lab.debiasing.attribute_words import Attribute, read_attribute
 from assay.lab.training import evaluate, kind_of
 from assay.lab.training.data_files import existing
 from assay.models import find_model
 from assay.models.base import Options
-from assay.progress import Progress, Silent
-from assay.settings import read_settings
-from assay.wording import without_folders
+from assay.results.formatting import without_folders
 
 Evaluate = Callable[[Path], Mapping[str, float]]
 """Scores of the model in a folder of transformers, by name; higher is better."""

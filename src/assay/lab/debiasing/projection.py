@@ -17,21 +17,21 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.config.settings import setting
 from assay.errors import UsageError
 from assay.files.atomic import folder_beside, rename_folder
-from assay.lab.card import debiased_card, listed
+from assay.lab.debiasing.attribute_words import Attribute
 from assay.lab.debiasing.corpus import Choosing, Corpus
 from assay.lab.debiasing.folding import find_places, fold
 from assay.lab.debiasing.method import Debiased, Job, cost, require_space
 from assay.lab.debiasing.vectors import Removed, head_inputs, sentence_vectors
-from assay.lab.debiasing.words import Attribute
+from assay.lab.model_card import debiased_card, listed
 from assay.lab.training import KINDS, kind_of
 from assay.lab.training.base_model import copy_tokenizer, opened_base
 from assay.models.base import ModelSpec
 from assay.models.hf import load_tokenizer, load_weights, max_length
-from assay.settings import setting
+from assay.results.formatting import without_folders
 from assay.version import __version__
-from assay.wording import without_folders
 
 _PACKAGES = ("torch", "transformers", "scikit-learn", "numpy")
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.progress import Progress
 from assay.engine.executor import batches
 from assay.errors import ModelError, is_out_of_memory
 from assay.models.hf_files import libraries
-from assay.progress import Progress
 
 Tensor = Any  # torch's; torch is imported only when a model is loaded
 Floats = NDArray[np.floating]

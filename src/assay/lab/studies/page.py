@@ -13,29 +13,29 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import quote
 
-from assay.blocks import Column, Group, Kind, Row, Section, Table, TableCell, Tools
 from assay.compare.differences import Difference, key_of, tested_and_clear
 from assay.compare.present import about, differences_block
 from assay.errors import DataError
 from assay.files.atomic import write_atomically
 from assay.files.decoding import json_value, require_typed
 from assay.files.opening import read_whole, reason
-from assay.findings import Cell, Estimate, is_claimed
-from assay.findings import Table as Data
 from assay.lab.debiasing import METHODS
-from assay.lab.studies.file import StudyFile
-from assay.lab.studies.record import Record
 from assay.lab.studies.steps import COMPARISON, Compare, RunProbe, scores_of
+from assay.lab.studies.study_file import StudyFile
+from assay.lab.studies.study_record import Record
+from assay.presentation.elements import Column, Group, Kind, Row, Section, Table, TableCell, Tools
+from assay.presentation.rich_text import Figure, Link, Name, Strong, Text, listed, task_score_text
 from assay.probes import across, of_study, present, probes
 from assay.report.headline import beside
 from assay.report.html import Told
 from assay.report.html import render as render_report
-from assay.report.html_blocks import Blocks
-from assay.report.page import environment, script_and_digest
-from assay.run import Run, StudyRun, TaskScore
+from assay.report.html_elements import Blocks
+from assay.report.page_templates import environment, script_and_digest
+from assay.results.findings import Cell, Estimate, is_claimed
+from assay.results.findings import Table as Data
+from assay.results.formatting import count, number, plural
+from assay.results.run import Run, StudyRun, TaskScore
 from assay.runs.folder import open_bare
-from assay.text import Figure, Link, Name, Strong, Text, listed, task_score_text
-from assay.wording import count, number, plural
 
 Tasks = Mapping[str, TaskScore | None]
 """What each model scores at its task, by its name."""

@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
+from assay.asking.plan import AnyPlan, Arrays
+from assay.asking.queries import Answers
+from assay.datasets.catalogue import data_folder
 from assay.engine.store import digest_of_arrays
 from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, digest_of_file
-from assay.files.published import data_folder
-from assay.lab.studies.file import PACKAGED, Entry, Model, Runs, StudyFile
 from assay.lab.studies.schedule import Schedule, schedule_of
+from assay.lab.studies.step_context import Makers, Work
 from assay.lab.studies.steps import RunProbe, Step
-from assay.lab.studies.work import Makers, Work
+from assay.lab.studies.study_file import PACKAGED, Entry, Model, Runs, StudyFile
 from assay.lab.training import kind_of
 from assay.lab.training.choice_data import labels_file
 from assay.models import is_name, known_names
 from assay.models.base import ModelSpec, Options
-from assay.plan import AnyPlan, Arrays
 from assay.probes import method_of, probes
 from assay.probes.base import Prepared as Questions
-from assay.queries import Answers
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from assay.asking.progress import Progress, Silent
 from assay.errors import AssayError, UsageError
-from assay.lab.studies.file import StudyFile, find_study, read_study
 from assay.lab.studies.page import write_page
 from assay.lab.studies.prepare import Study, prepare
-from assay.lab.studies.record import Record, State, open_record, read_record, require_study, set_aside
+from assay.lab.studies.step_context import Makers, Outcome, Processes, Work
 from assay.lab.studies.steps import Step
-from assay.lab.studies.work import Makers, Outcome, Processes, Work
-from assay.progress import Progress, Silent
+from assay.lab.studies.study_file import StudyFile, find_study, read_study
+from assay.lab.studies.study_record import Record, State, open_record, read_record, require_study, set_aside
 from assay.runs.audit import stamp
 
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
+from assay.asking.queries import OF_ENDPOINTS
+from assay.config.toml_file import said
 from assay.errors import UsageError, near
-from assay.files.toml import said
 from assay.lab.debiasing import METHODS
-from assay.lab.studies.file import Entry, Model, Runs, StudyFile
 from assay.lab.studies.steps import Compare, MakeModel, RunProbe, Step
+from assay.lab.studies.study_file import Entry, Model, Runs, StudyFile
 from assay.lab.training import KINDS
 from assay.models import kinds
 from assay.probes import probes
-from assay.queries import OF_ENDPOINTS
 
 Known = Mapping[str, frozenset[str] | None]
 """What each model can do; None where that is not known before it is there."""

@@ -13,26 +13,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from assay.asking.plan import digest_of
+from assay.asking.progress import Progress
+from assay.config.settings import names_of
 from assay.engine.ask import Resume
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import write_atomically
 from assay.files.decoding import json_value
 from assay.files.opening import digest_as_stored, read_whole
-from assay.findings import Estimate
 from assay.lab.debiasing import METHODS
-from assay.lab.studies.file import Model, Runs
+from assay.lab.studies.study_file import Model, Runs
 from assay.lab.training import KINDS
-from assay.lab.training.kind import preset_of, settings_of
+from assay.lab.training.training_kind import preset_of, settings_of
 from assay.models.base import AUTO, Options
-from assay.plan import digest_of
 from assay.probes import probes
 from assay.probes.base import Request
-from assay.progress import Progress
-from assay.settings import names_of
+from assay.results.findings import Estimate
 
 if TYPE_CHECKING:
     from assay.lab.studies.prepare import Study
-    from assay.lab.studies.work import Work
+    from assay.lab.studies.step_context import Work
 
 RECIPE = 1
 """Raise it when the same recipe would give another model or run."""

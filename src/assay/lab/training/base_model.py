@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from assay.errors import AssayError, ModelError, UsageError
 from assay.files.atomic import temporary_folder
-from assay.lab.training.kind import Kind, Settings
+from assay.lab.training.training_kind import Kind, Settings
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin import Head, write_builtin

@@ -1,6 +1,6 @@
 """What a model is trained on: ragged tokens with labels, the order they come in, and padded batches made of them.
 
-Tokens and padding are those of audits (`assay.tokens.Tokens`, `assay.models.base`), so a model sees in training
+Tokens and padding are those of audits (`assay.asking.tokens.Tokens`, `assay.models.base`), so a model sees in training
 what it sees when it is asked. Nothing here draws from a global source of random numbers: order and masks are functions
 of the seed, the pass over the data and the row, so that a resumed training sees what an undisturbed one does.
 """
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.tokens import Tokens, option_rows, starts_of
 from assay.models.base import Padded, padded
-from assay.tokens import Tokens, option_rows, starts_of
 
 Array = NDArray[Any]
 

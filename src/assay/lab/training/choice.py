@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import ChoiceColumns
+from assay.asking.tokens import Tokens, option_rows, starts_of
+from assay.config.settings import setting
 from assay.errors import DataError
 from assay.lab.training.batches import Features, joined
 from assay.lab.training.choice_data import ChoiceData, read_choice_data
 from assay.lab.training.data_files import Texts, summary_of
-from assay.lab.training.kind import Kind, Settings, Task, Test
 from assay.lab.training.scores import Asker, Scores, mean_estimate
-from assay.models.encode import Encoder
+from assay.lab.training.training_kind import Kind, Settings, Task, Test
+from assay.models.encode_columns import Encoder
 from assay.models.hf import load
-from assay.queries import ChoiceColumns
-from assay.settings import setting
-from assay.tokens import Tokens, option_rows, starts_of
 
 _CHUNK = 4096
 _NO_LIMIT = 10**9

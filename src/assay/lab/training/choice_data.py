@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from assay.asking.queries import ChoiceQuery
 from assay.errors import DataError
 from assay.files.decoding import whole_number
 from assay.files.opening import PACKED, open_text
+from assay.files.rows import Bad, rows_of
 from assay.lab.training.data_files import Place, digests_of, existing, json_of, plain_suffix
-from assay.queries import ChoiceQuery
-from assay.rows import Bad, rows_of
 
 Part = Literal["train", "dev"]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from assay.asking.queries import Ints
+from assay.asking.tokens import Tokens, starts_of
+from assay.config.settings import setting
 from assay.errors import DataError
 from assay.lab.training.batches import IGNORED, Features, Masking, encoded
 from assay.lab.training.data_files import Texts, digests_of, lines_of, summary_of, text_files
-from assay.lab.training.kind import Kind, Settings, Task, Test, epochs, rate
 from assay.lab.training.scores import Array, Asker, Scores, perplexity_estimate
+from assay.lab.training.training_kind import Kind, Settings, Task, Test, epochs, rate
 from assay.models.base import padded
 from assay.models.tokenise import Tokeniser
-from assay.queries import Ints
-from assay.settings import setting
-from assay.tokens import Tokens, starts_of
 
 _SHORTEST = 2  # tokens of a text that there is something to learn from
 

@@ -12,25 +12,25 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from assay.asking.progress import Progress, Silent
 from assay.errors import ModelError, UsageError
-from assay.lab.card import trained_card
+from assay.lab.model_card import trained_card
 from assay.lab.training.base_model import Loaded, copy_tokenizer, load_base, opened_base, require_device, require_seed
 from assay.lab.training.batches import Batches, Features
 from assay.lab.training.choice import ChoiceTraining
 from assay.lab.training.data_files import Texts
-from assay.lab.training.kind import Kind, Settings, Task, presets, settings_of
 from assay.lab.training.mask import MaskTraining
-from assay.lab.training.out_folder import MADE_BY, Out, explained_full_disk, open_out, require_space
 from assay.lab.training.scores import Asker, Scores
 from assay.lab.training.span import SpanTraining
 from assay.lab.training.trainer import Steps, fit, require_libraries, uses_bfloat16
+from assay.lab.training.training_folder import MADE_BY, Out, explained_full_disk, open_out, require_space
+from assay.lab.training.training_kind import Kind, Settings, Task, presets, settings_of
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options, unable
 from assay.models.hf import has_types, load_tokenizer, load_weights, max_length
 from assay.models.tokenise import Tokeniser
-from assay.progress import Progress, Silent
+from assay.results.formatting import without_folders
 from assay.version import __version__
-from assay.wording import without_folders
 
 KINDS: Mapping[str, Kind[Any]] = {kind.name: kind for kind in (SpanTraining(), ChoiceTraining(), MaskTraining())}
 

@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from assay.asking.progress import Progress
+from assay.asking.queries import Answers
+from assay.asking.tokens import Tokens
 from assay.engine.executor import Settings as Engine
 from assay.engine.executor import forward_all
 from assay.errors import is_out_of_memory
-from assay.findings import Estimate
 from assay.lab.training.batches import inputs_of
 from assay.models.base import BatchTooLargeError, ModelSpec, Padded
 from assay.models.hf import has_types, load_tokenizer, load_weights
 from assay.models.hf_files import libraries
 from assay.models.tokenise import Tokeniser
-from assay.progress import Progress
-from assay.queries import Answers
+from assay.results.findings import Estimate
 from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
-from assay.tokens import Tokens
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

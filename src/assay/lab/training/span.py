@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import Ints
+from assay.asking.tokens import Tokens, starts_of
+from assay.config.settings import setting
 from assay.errors import DataError, ModelError
 from assay.lab.training.batches import Features, encoded
 from assay.lab.training.data_files import Texts, summary_of
-from assay.lab.training.kind import Kind, Settings, Task, Test, epochs, rate
 from assay.lab.training.scores import Array, Asker, Scores, exact_match, mean_estimate, token_f1
 from assay.lab.training.span_data import SpanData, read_span_data
+from assay.lab.training.training_kind import Kind, Settings, Task, Test, epochs, rate
 from assay.models.base import padded
 from assay.models.tokenise import Tokeniser
-from assay.queries import Ints
-from assay.settings import setting
-from assay.tokens import Tokens, starts_of
 
 LONGEST_ANSWER = 30
 """Tokens of an answer, as in the field's programs for SQuAD."""

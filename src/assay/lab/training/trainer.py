@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from assay.asking.progress import Progress
 from assay.errors import DataError, ModelError, UsageError, how_to_install, is_out_of_memory, needing
 from assay.files.decoding import json_typed
 from assay.files.opening import read_whole, reason
 from assay.lab.training.batches import Batches, Order
-from assay.lab.training.kind import Settings
+from assay.lab.training.training_kind import Settings
 from assay.models.hf_files import libraries
-from assay.progress import Progress
 
 _POINTS = 200  # of the loss curve, about
 _SAVES = 10

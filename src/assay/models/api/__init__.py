@@ -15,10 +15,10 @@ The engine handles retries, concurrency, the journal and the budget.
 
 from __future__ import annotations
 
+from assay.asking.plan import digest_of
 from assay.models.api.address import Address
 from assay.models.api.model import ApiModel
 from assay.models.base import ModelSpec, Options
-from assay.plan import digest_of
 
 HELP = "api:NAME@URL: a model behind an OpenAI-compatible endpoint, such as api:MODEL@http://localhost:8000/v1"
 
@@ -28,7 +28,7 @@ DECODING = 1
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
     """A model and what its endpoint can do, as tested when it was first used."""
-    from assay.models.api.finding import abilities_of, found
+    from assay.models.api.detect_dialect import abilities_of, found
 
     address = Address.of(rest, options.key_env)
     endpoint = found(address, send=options.send, again=options.again)

@@ -11,12 +11,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.dialogue import ASSISTANT, Dialogue, Turn, behind, message, messages
+from assay.asking.messages import ASSISTANT, Dialogue, Turn, behind, message, messages
+from assay.asking.option_prompts import OF_FIELDS, lettered, letters_for
+from assay.asking.queries import Answer, ChoiceQuery, Served, Status, TextQuery
 from assay.models.api.client import LONGEST_NAME
 from assay.models.api.fields import number_at, object_at, objects_at, text_at, tokens_at
 from assay.models.base import Endpoint, Reply
-from assay.prompts import OF_FIELDS, lettered, letters_for
-from assay.queries import Answer, ChoiceQuery, Served, Status, TextQuery
 
 LEAST_MASS = 0.5
 """If the listed letters have less total probability than this, the answer is unclear."""

@@ -7,11 +7,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from assay.asking.queries import (
+    Answer,
+    ChoiceQuery,
+    ListedQuery,
+    Query,
+    SampleQuery,
+    Scoring,
+    Served,
+    Status,
+    TextQuery,
+)
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.api.client import Client
 from assay.models.api.dialects import CHATS, LISTED, Echo, Text, billed, options_distinct, served_by
 from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError, unable
-from assay.queries import Answer, ChoiceQuery, ListedQuery, Query, SampleQuery, Scoring, Served, Status, TextQuery
 
 ECHO, TEXT = Echo(), Text()
 

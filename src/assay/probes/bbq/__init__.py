@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.files.published import DataSet
+from assay.datasets.catalogue import DataSet
 from assay.probes.base import Metric, Probe, TableWords
-from assay.probes.bbq.family import DATA_SETS
+from assay.probes.bbq.edition_data_sets import DATA_SETS
 from assay.probes.bbq.settings import CLAIMS, GenerateSettings, Settings
-from assay.wording import plural
+from assay.results.formatting import plural
 
 if TYPE_CHECKING:
-    from assay.findings import Estimate
+    from assay.results.findings import Estimate
 
 ALL = "all"
 BOTH = "both"

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.findings import Estimate, Findings, Table
 from assay.probes.bbq import ALL, BOTH, family_of, metrics
-from assay.probes.bbq.examples import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
+from assay.probes.bbq.items import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
 from assay.probes.bbq.metrics import SHARE, SIGNED, Array, Field, Metric, Tally
-from assay.probes.bbq.spread import by_prompt
+from assay.probes.bbq.prompt_sensitivity import by_prompt
 from assay.probes.bbq.tables import leaning, tables_of
-from assay.probes.bbq.tally import QUESTION_ONLY, Answered, Drawn, Spread, Units, counts
-from assay.probes.families import corrected, corrected_table
+from assay.probes.bbq.tallies import QUESTION_ONLY, Answered, Drawn, Spread, Units, counts
+from assay.probes.claims import corrected, corrected_table
+from assay.results.findings import Estimate, Findings, Table
 from assay.stats import sign_flip_p
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from assay.answers import parse_index
 from assay.errors import DataError, UsageError
-from assay.probes.bbq.examples import OPTIONS
-from assay.probes.bbq.logs.rows import Given
-from assay.rows import not_none
+from assay.files.rows import not_none
+from assay.probes.bbq.items import OPTIONS
+from assay.probes.bbq.logs.log_rows import Given
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|nan)\s*", re.IGNORECASE)
 

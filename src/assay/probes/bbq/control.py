@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.blocks import Block, Column, Dot, Group, Kind, Marked, Prose, Role, Row, Table, Tools
-from assay.findings import Cell, Estimate
-from assay.findings import Table as Data
+from assay.presentation.elements import Block, Column, Dot, Group, Kind, Marked, Prose, Role, Row, Table, Tools
+from assay.presentation.rich_text import Figure, Text
 from assay.probes.bbq import ALL, PROBE, category_words, context_words
-from assay.probes.bbq.examples import DISAMBIGUATED
-from assay.probes.bbq.grid import told
-from assay.probes.bbq.paired import opened, paired
-from assay.probes.bbq.varieties import Variety
+from assay.probes.bbq.compare_runs import opened, paired
+from assay.probes.bbq.edition_language import Variety
+from assay.probes.bbq.estimate_grid import told
+from assay.probes.bbq.items import DISAMBIGUATED
+from assay.probes.claims import corrected
 from assay.probes.contrast import Change
-from assay.probes.families import corrected
-from assay.run import Run
-from assay.text import Figure, Text
-from assay.verdict import CLEAR
-from assay.wording import interval, number, share
+from assay.results.findings import Cell, Estimate
+from assay.results.findings import Table as Data
+from assay.results.formatting import interval, number, share
+from assay.results.run import Run
+from assay.results.verdict import CLEAR
 
 RESAMPLES = 1000
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import NONE
 from assay.errors import UsageError
 from assay.files.decoding import whole_number
-from assay.probes.bbq.examples import DISAMBIGUATED, Example
-from assay.probes.bbq.reading import data_files, read_examples
+from assay.files.rows import Bad
+from assay.probes.bbq.items import DISAMBIGUATED, Example
+from assay.probes.bbq.read_items import data_files, read_examples
 from assay.probes.bbq.targets import find_targets
-from assay.queries import NONE
-from assay.rows import Bad
 
 DROP = "drop"
 

@@ -8,14 +8,14 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.diagnosis import Diagnosis, Exchanged, Negation, Place, Ties
-from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, OPTIONS, POLARITIES, QUARTET, Example
+from assay.asking.queries import NONE
+from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, OPTIONS, POLARITIES, QUARTET, Example
 from assay.probes.bbq.plan import ORDERS
 from assay.probes.bbq.prompts import PLACES
 from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.tally import Answered, by_unit
+from assay.probes.bbq.tallies import Answered, by_unit
 from assay.probes.diagnose import Array, diagnosed, place_shares
-from assay.queries import NONE
+from assay.results.diagnosis import Diagnosis, Exchanged, Negation, Place, Ties
 
 _MISSING = {
     "places": "no answer names an option",

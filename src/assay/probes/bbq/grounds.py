@@ -16,21 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import REFUSED, TIED, UNPARSED
-from assay.diagnosis import Diagnosis
-from assay.findings import Estimate
+from assay.asking.queries import NONE
 from assay.probes.bbq import ALL, PROBE, category_words, decisive, metrics, of_whole, say_group, those_asked
 from assay.probes.bbq.analyse import WRONG_PERSONS, estimate_of
 from assay.probes.bbq.editions import absent_categories
-from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED, QUARTET, Dataset, Example
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, QUARTET, Dataset, Example
 from assay.probes.bbq.metrics import Array, Field, Tally
 from assay.probes.bbq.settings import FREE, WRITTEN, Settings
-from assay.probes.bbq.tally import Answered, Units, counts
+from assay.probes.bbq.tallies import Answered, Units, counts
 from assay.probes.diagnose import following_place
 from assay.probes.unusable import doubts, lost_by_status, readable_with, unreadable
-from assay.queries import NONE
+from assay.results.diagnosis import Diagnosis
+from assay.results.findings import Estimate
+from assay.results.formatting import count, number, share
+from assay.results.verdict import CLEAR, OPEN, SPARE, STANDS_OUT, Doubt, Grounds, Needed, Unusable, VerdictPart
 from assay.stats import MIN_UNITS, student_reach
-from assay.verdict import CLEAR, OPEN, SPARE, STANDS_OUT, Doubt, Grounds, Needed, Unusable, VerdictPart
-from assay.wording import count, number, share
 
 FEWEST = 20
 """The fewest answers that can show that a model always answers alike."""

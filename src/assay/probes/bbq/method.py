@@ -13,44 +13,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import REFUSED, TIED, UNPARSED, parse_answer, parse_released
-from assay.blocks import Presentation, Section
-from assay.diagnosis import Ties
-from assay.dialogue import shown
+from assay.asking.messages import shown
+from assay.asking.plan import Ask
+from assay.asking.queries import Answers, Status
+from assay.config.settings import GENERATE, SCORE, as_written, read_settings
+from assay.datasets.catalogue import data_folder
 from assay.errors import UsageError
-from assay.files.published import data_folder
-from assay.findings import NEAR_TIE, Estimate, Findings, Table
 from assay.languages import ENGLISH, language
-from assay.plan import Ask
+from assay.presentation.elements import Presentation, Section
 from assay.probes.base import Method, Prepared, Request, Stage
-from assay.probes.bbq import category_words, endpoint, paired, present, present_charts
+from assay.probes.bbq import ask_items, category_words, compare_runs, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
-from assay.probes.bbq.beside import BESIDE, TITLE
+from assay.probes.bbq.ask_items import InSteps, asked_in_steps, form_of, prompts_of, stages_of
+from assay.probes.bbq.choose_examples import PROBABILITIES, Said, likelihoods, showcase
 from assay.probes.bbq.diagnose import diagnosis_of
+from assay.probes.bbq.edition_language import SETTINGS, Variety, names_of
 from assay.probes.bbq.editions import ORIGINAL, absent_categories, categories_of, edition, language_of, set_name
-from assay.probes.bbq.examples import QUARTET
-from assay.probes.bbq.form import form_of
+from assay.probes.bbq.evasion import BESIDE, TITLE
 from assay.probes.bbq.generation import Generation
 from assay.probes.bbq.grounds import grounds_of, lost_answers
+from assay.probes.bbq.items import QUARTET
 from assay.probes.bbq.logs import LOGS, logs_in
-from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
-from assay.probes.bbq.prompt_files import words_by_prompt
+from assay.probes.bbq.prompt_sources import digests_of, words_by_prompt, words_of
 from assay.probes.bbq.score_files import answered_files, answering_model
 from assay.probes.bbq.settings import GenerateSettings, Settings
-from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
 from assay.probes.bbq.source import Sample, Source
-from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_of
-from assay.probes.bbq.tally import Answered
-from assay.probes.bbq.varieties import SETTINGS, Variety, names_of
+from assay.probes.bbq.tallies import Answered
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
-from assay.probes.likelihood import option_scores
-from assay.probes.listed import note_on, softmax
-from assay.queries import Answers, Status
-from assay.run import Run
-from assay.settings import GENERATE, SCORE, as_written, read_settings
+from assay.probes.question_format import note_on, option_scores, softmax
+from assay.results.diagnosis import Ties
+from assay.results.findings import NEAR_TIE, Estimate, Findings, Table
+from assay.results.run import Run
 
 PROMPT = "prompt "
 """Before a prompt's id, the name of its part of a run."""
@@ -109,7 +106,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         by_prompt = words_by_prompt(words_of(settings, code), settings, source.files)
         words, orders, chat = next(iter(by_prompt.values())), orders_of(settings), settings.chat == "auto"
         form = form_of(settings, words, ask.abilities, ask.ways)
-        way = endpoint.asked(settings, form, words, ask)
+        way = ask_items.asked(settings, form, words, ask)
         plan = BBQPlan(source, sample, form, all_orders=orders == forms.ALL_ORDERS, chat=chat, words=words, **way)
         plan = replace(plan, shuffled=orders == forms.SHUFFLED)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
@@ -146,7 +143,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
             scores = option_scores(answers, settings.likelihood, partial(_options, plan)) if scored else None
             shares = None
             if plan.ability == "sample":
-                shares, chosen = endpoint.drawn(plan, answers, settings.parsing, _read)
+                shares, chosen = ask_items.drawn(plan, answers, settings.parsing, _read)
             elif scores is not None:
                 ties[label], chosen = near_ties(scores), best(scores)
                 decided.append(ties_of(leads(scores)))
@@ -209,16 +206,16 @@ class BBQ(Method[BBQPrepared, Gathered]):
         return Generation.of(settings, request)
 
     def recall(self, run: Run, again: Any) -> Any:
-        return paired.opened(run)
+        return compare_runs.opened(run)
 
     def contrast(self, one: Any, other: Any, *, settings: Mapping[str, Any], common: bool) -> Contrast:
-        return paired.paired(self.probe, one, other, resamples=settings["resamples"], common=common)
+        return compare_runs.paired(self.probe, one, other, resamples=settings["resamples"], common=common)
 
     def contrast_about(
         self, one: Any, other: Any, about: Sequence[Estimate], *, settings: Mapping[str, Any]
     ) -> Contrast:
         drawn = {"resamples": settings["resamples"], "exchanges": settings["exchanges"]}
-        return paired.paired(self.probe, one, other, common=False, about=about, **drawn)
+        return compare_runs.paired(self.probe, one, other, common=False, about=about, **drawn)
 
     def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:
         return names_of([Variety.of(each) for each in settings])
@@ -230,7 +227,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         return present_charts.across(runs)
 
     def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
-        return paired.side_by_side(models)
+        return compare_runs.side_by_side(models)
 
     @property
     def titles(self) -> Mapping[str, str]:
@@ -304,7 +301,7 @@ def _said(
     scores, shares = (None if each is None else plan.in_stored_order(each) for each in (scores, shares))
     if shares is not None:
         return Said(
-            part, shares[::orders], endpoint.SHARES, lambda row: bytes(answers["text"][row * orders, 0]).decode()
+            part, shares[::orders], ask_items.SHARES, lambda row: bytes(answers["text"][row * orders, 0]).decode()
         )
     if scores is None:
         return Said(part, written=lambda row: bytes(answers["text"][row * orders]).decode())

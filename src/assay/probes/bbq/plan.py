@@ -12,20 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.plan import Arrays, digest_of
-from assay.probes.bbq.examples import AMBIGUOUS, OPTIONS, Dataset, Example
+from assay.asking.option_prompts import OF_FIELDS
+from assay.asking.plan import Arrays, digest_of
+from assay.asking.queries import ChoiceQuery, ListedQuery, QueryColumns, SampleQuery, TextQuery
+from assay.probes.bbq.items import AMBIGUOUS, OPTIONS, Dataset, Example
 from assay.probes.bbq.prompts import OWN, Words
 from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
 from assay.probes.bbq.source import Sample, Source, selected
-from assay.probes.listed import Question, ability_of, columns_of, in_fields
-from assay.prompts import OF_FIELDS
-from assay.queries import (
-    ChoiceQuery,
-    ListedQuery,
-    QueryColumns,
-    SampleQuery,
-    TextQuery,
-)
+from assay.probes.question_format import Question, ability_of, columns_of, in_fields
 
 VERSION = 2
 """Part of the digest: raise it when the same examples are asked differently."""

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assay import blocks
-from assay.blocks import Block, Column, Group, Kind, Marked, Prose, Role, Row, Section, Table
-from assay.findings import Estimate
+from assay.presentation import elements
+from assay.presentation.elements import Block, Column, Group, Kind, Marked, Prose, Role, Row, Section, Table
+from assay.presentation.rich_text import Emphasis, Name, Text, listed
 from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, say_group, those_asked
-from assay.probes.bbq.card import card_of
+from assay.probes.bbq.edition_language import STARTER, Other, other_of
 from assay.probes.bbq.editions import ORIGINAL, absent_categories
-from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
-from assay.probes.bbq.grid import Grid, behind, is_clear
-from assay.probes.bbq.others import STARTER, Other, other_of
+from assay.probes.bbq.estimate_grid import Grid, behind, is_clear
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.present_abstention import abstentions
+from assay.probes.bbq.present_card import card_of
 from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
 from assay.probes.bbq.present_tables import crossed, labels, prompts, read_scores, templates, unknown_strings
-from assay.probes.bbq.present_told import Telling
-from assay.run import Run
-from assay.text import Emphasis, Name, Text, listed
-from assay.verdict import ALLOWED, CLEAR
-from assay.wording import UNDEFINED, fixed, plural, share
+from assay.probes.bbq.present_text import Telling
+from assay.results.findings import Estimate
+from assay.results.formatting import UNDEFINED, fixed, plural, share
+from assay.results.run import Run
+from assay.results.verdict import ALLOWED, CLEAR
 
 KOBBQ: Text = [
     "Diff-bias: Jiho Jin, Jiseon Kim, Nayeon Lee, Haneul Yoo, Alice Oh and Hwaran Lee. 2024. KoBBQ: Korean Bias "
@@ -30,7 +30,7 @@ KOBBQ: Text = [
 ]
 
 
-def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
+def present(run: Run, *, starter: bool = False) -> elements.Presentation:
     """What is shown of a run; `starter` says that its questions are assay's own."""
     other = STARTER if starter else other_of(run)
     grid = Grid.of(run.findings.estimates)
@@ -41,7 +41,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
     telling = Telling(run, grid, other)
     targets = read_scores(run, "intersectional", "target", "comparison", grid.contexts)
     cite: Sequence[Text] = other.cite if other else [["Method and data: ", PAPER]]
-    return blocks.Presentation(
+    return elements.Presentation(
         name=other.name if other else "BBQ",
         asks=telling.asks(),
         lead=[*([Prose([other.warning], Role.WARNING)] if other else []), *telling.lead()],
@@ -51,7 +51,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
         citation=[*cite, KOBBQ],
         data_set=other.data_set if other else PROBE.data_set,
         questions=other.name if other and other.of_edition else "",
-        language=other.language if other else blocks.Presentation.language,
+        language=other.language if other else elements.Presentation.language,
         sections=[
             Section(
                 [
@@ -85,12 +85,12 @@ def _not_asked(grid: Grid, absent: Sequence[str]) -> Text:
     return ["Not asked: ", listed(said, "; "), "."] if said else ""
 
 
-def _scorecard(run: Run, grid: Grid) -> blocks.Scorecard:
+def _scorecard(run: Run, grid: Grid) -> elements.Scorecard:
     several = len([category for category in grid.categories if category != ALL]) > 1
     below = " This table has all categories together; the sections below have each category." if several else ""
     found = [e for e in run.findings.estimates if _is_headline(e, grid)]
-    return blocks.Scorecard(
-        [blocks.Score(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group)) for e in found],
+    return elements.Scorecard(
+        [elements.Score(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group)) for e in found],
         counted=f"n counts examples: one question with its three options.{below}",
         probe=run.probe,
     )
@@ -148,7 +148,7 @@ def in_short(run: Run, grid: Grid, other: Other | None) -> list[Section]:
         for context in grid.contexts:
             both = [grid.get(metric, category, context) for metric in _SCORES]
             if any(both):
-                cells: list[blocks.TableCell] = [category_words(category), context_words(context)]
+                cells: list[elements.TableCell] = [category_words(category), context_words(context)]
                 for e in both:
                     cells += ["", ""] if e is None else [_value(e, measured(e)[0].note), measured(e)[1]]
                 bias = both[1]
@@ -171,7 +171,7 @@ def _warned(other: Other | None) -> list[Prose]:
     return [Prose([other.short], Role.WARNING)] if other else []
 
 
-def _value(e: Estimate | None, note: str | None = None) -> blocks.TableCell:
+def _value(e: Estimate | None, note: str | None = None) -> elements.TableCell:
     if e is None:
         return ""
     return Marked(e.value, True if e.metric == "bias_score" and is_clear(e) else None, note)
@@ -213,7 +213,7 @@ def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:
         return Column(SHORT[context], Kind.FIXED, over=head) if context in SHORT else Column(head, Kind.FIXED)
 
     def row(category: str) -> Row:
-        cells: list[blocks.TableCell] = [category_words(category)]
+        cells: list[elements.TableCell] = [category_words(category)]
         cells += [_value(grid.get("accuracy", category, context)) for context in contexts]
         for context in contexts:
             e = grid.get("bias_score", category, context)

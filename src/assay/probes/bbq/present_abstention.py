@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.blocks import Column, Dot, Group, Kind, Marked, Row, Table, TableCell, Tools
-from assay.findings import Estimate
-from assay.findings import Table as Data
+from assay.presentation.elements import Column, Dot, Group, Kind, Marked, Row, Table, TableCell, Tools
 from assay.probes.bbq import ALL, category_words
-from assay.probes.bbq.examples import DISAMBIGUATED
-from assay.probes.bbq.grid import Grid, behind, is_clear, told
-from assay.run import Run
-from assay.wording import UNDEFINED, count
+from assay.probes.bbq.estimate_grid import Grid, behind, is_clear, told
+from assay.probes.bbq.items import DISAMBIGUATED
+from assay.results.findings import Estimate
+from assay.results.findings import Table as Data
+from assay.results.formatting import UNDEFINED, count
+from assay.results.run import Run
 
 TITLE = "Declined answers: with and against stereotypes"
 _METRICS = ("abstention", "abstention_gap", "abstention_share", "wrong_persons")

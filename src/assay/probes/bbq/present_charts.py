@@ -6,19 +6,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from assay import blocks
-from assay.blocks import Bars, Chart, Column, Dot, Group, Heat, Kind, Marked, Part, Pick, Row, Section, Table, Tools
-from assay.findings import Cell, Estimate
-from assay.findings import Table as Data
+from assay.presentation import elements
+from assay.presentation.elements import (
+    Bars,
+    Chart,
+    Column,
+    Dot,
+    Group,
+    Heat,
+    Kind,
+    Marked,
+    Part,
+    Pick,
+    Row,
+    Section,
+    Table,
+    Tools,
+)
+from assay.presentation.rich_text import Name
 from assay.probes import run_names, varieties
 from assay.probes.bbq import ALL, PROBE, category_words, comparison_words, context_words, same_category
 from assay.probes.bbq.control import control_blocks
-from assay.probes.bbq.examples import DISAMBIGUATED
-from assay.probes.bbq.grid import Grid, behind, categories_in_order, contexts_in_order, is_clear, told
-from assay.probes.bbq.tally import QUESTION_ONLY
-from assay.run import Run
-from assay.text import Name
-from assay.wording import number
+from assay.probes.bbq.estimate_grid import Grid, behind, categories_in_order, contexts_in_order, is_clear, told
+from assay.probes.bbq.items import DISAMBIGUATED
+from assay.probes.bbq.tallies import QUESTION_ONLY
+from assay.results.findings import Cell, Estimate
+from assay.results.findings import Table as Data
+from assay.results.formatting import number
+from assay.results.run import Run
 
 GUESSING = 1 / 3
 """The accuracy of choosing one of three options at random."""
@@ -157,7 +172,7 @@ def rates(run: Run, grid: Grid) -> list[Table]:
     def shares(e: Estimate) -> dict[str, float]:
         return kinds_of(grid, e, run.setting("refusals"))
 
-    def drawn(e: Estimate) -> blocks.TableCell:
+    def drawn(e: Estimate) -> elements.TableCell:
         named = {KINDS[kind]: part for kind, part in shares(e).items()}
         return Bars({name: part for name, part in named.items() if part or name in names[:2]}) if named else ""
 
@@ -208,7 +223,7 @@ def chart(
     said: Chart,
     groups: Lines,
     drawn: Column,
-    draw: Callable[[Estimate], blocks.TableCell],
+    draw: Callable[[Estimate], elements.TableCell],
     beside: Mapping[str, str] | None = None,
     more: tuple[Sequence[str], Callable[[Estimate], Sequence[Cell]]] = ((), lambda e: ()),
     *,
@@ -238,7 +253,7 @@ def chart(
 
     def row(e: Estimate) -> Row:
         context = [context_words(e.group["context"])] if contexts else []
-        q: list[blocks.TableCell] = ["" if e.q is None else e.q] if has_q else []
+        q: list[elements.TableCell] = ["" if e.q is None else e.q] if has_q else []
         return Row([*context, draw(e), *measured(e), *q, *near(e, ""), e.n], behind(e))
 
     def line(e: Estimate) -> list[Cell]:
@@ -340,7 +355,7 @@ def _biases(grid: Grid) -> list[bool]:
 def _numbers(grids: Grids, contexts: Sequence[str]) -> Table:
     """The bias scores by category and language as a table, for views that cannot draw."""
 
-    def cell(grid: Grid, category: str, context: str) -> blocks.TableCell:
+    def cell(grid: Grid, category: str, context: str) -> elements.TableCell:
         e = grid.get("bias_score", category, context)
         return (
             ""

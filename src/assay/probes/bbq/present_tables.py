@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from assay import blocks
-from assay.blocks import Block, Chart, Column, Dot, Group, Kind, Marked, Part, Pick, Row, Table
-from assay.findings import Cell, Estimate, is_claimed
-from assay.findings import Table as Data
+from assay.presentation import elements
+from assay.presentation.elements import Block, Chart, Column, Dot, Group, Kind, Marked, Part, Pick, Row, Table
+from assay.presentation.rich_text import Name, Text
 from assay.probes.bbq import category_words, comparison_words, context_words, label_words
-from assay.probes.bbq.grid import Grid, is_clear, told
+from assay.probes.bbq.estimate_grid import Grid, is_clear, told
 from assay.probes.bbq.present_charts import cells_of
-from assay.run import Run
-from assay.text import Name, Text
-from assay.verdict import ALLOWED, CLEAR
-from assay.wording import cell, count, plural
+from assay.results.findings import Cell, Estimate, is_claimed
+from assay.results.findings import Table as Data
+from assay.results.formatting import cell, count, plural
+from assay.results.run import Run
+from assay.results.verdict import ALLOWED, CLEAR
 
 MIN_EXAMPLES = 5  # a score over fewer says little
 MOST_LABELS = 5  # of each category
@@ -61,7 +61,7 @@ def _order(e: Estimate) -> tuple[bool, bool, float, str, str, str]:
     return not is_clear(e), e.low is None, -abs(e.value or 0.0), category, who, detail
 
 
-def _cells(e: Estimate) -> list[blocks.TableCell]:
+def _cells(e: Estimate) -> list[elements.TableCell]:
     return [e.value, Dot(e.value, e.low, e.high, hollow=not is_clear(e)), (e.low, e.high), e.q, e.n]
 
 
@@ -71,9 +71,9 @@ def _data(found: Iterable[Estimate], *who: str) -> Data:
     return Data((*keys, "bias_score", "low", "high", "q", "n"), rows)
 
 
-def _gap(left_out: int, what: str, table: str) -> list[blocks.Gap]:
+def _gap(left_out: int, what: str, table: str) -> list[elements.Gap]:
     many = plural(left_out, what) if what else f"{count(left_out)} more"
-    return [blocks.Gap(f"{many}: tables/{table}.csv")] if left_out > 0 else []
+    return [elements.Gap(f"{many}: tables/{table}.csv")] if left_out > 0 else []
 
 
 # --- groups
@@ -238,7 +238,7 @@ def _maps(
             continue
         name = f"{category_words(category)}, {context_words(context)}"
         shown = replace(said, title=f"{said.title}: {name}", anchor=f"{said.anchor}-{len(parts) + 1}")
-        heat = blocks.Heat(
+        heat = elements.Heat(
             **vars(shown),
             **cells_of(own, ("low", "high", "q", "n")),
             name=name,
@@ -268,7 +268,7 @@ def prompts(run: Run, grid: Grid) -> list[Table]:
             found.setdefault(cell(row, "prompt"), {})[cell(row, "context")] = own
     rows: list[Row] = []
     for name, scores in found.items():
-        cells: list[blocks.TableCell] = [name]
+        cells: list[elements.TableCell] = [name]
         for right, bias, low, high in (scores[context] for context in grid.contexts):
             cells += ["" if right is None else right, "" if bias is None else bias, (low, high)]
         rows.append(Row(cells))
@@ -306,7 +306,7 @@ def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Part]:
     data: list[Sequence[Cell]] = []
     rows: list[Row] = []
     for string, offers in ranked:
-        cells: list[blocks.TableCell] = [string]
+        cells: list[elements.TableCell] = [string]
         for context in contexts:
             if context in offers:
                 offered, chosen, share = offers[context]

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from assay.dialogue import ASSISTANT, SYSTEM, USER, Dialogue, Prompt, Turn, shown
+from assay.asking.messages import ASSISTANT, SYSTEM, USER, Dialogue, Prompt, Turn, shown
+from assay.asking.option_prompts import unlisted
+from assay.asking.plan import digest_of
+from assay.asking.queries import ChoiceQuery, TextQuery, joined_by_blank
 from assay.languages import ENGLISH, language
-from assay.plan import digest_of
+from assay.probes.bbq.prompt_variants import VARIANTS, First, Variant
 from assay.probes.bbq.settings import ARC, CHOICE_FORMS, FREE, LETTERS, LISTED_FORMS, OPTIONS, RACE, WRITTEN
-from assay.probes.bbq.variants import VARIANTS, First, Variant
-from assay.probes.listed import Question
-from assay.prompts import unlisted
-from assay.queries import ChoiceQuery, TextQuery, joined_by_blank
+from assay.probes.question_format import Question
 
 PLACES = ("A", "B", "C")
 SLOTS = ("context", "question", "options")

@@ -11,16 +11,16 @@ from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 
+from assay.datasets.catalogue import data_folder, is_published
 from assay.errors import AssayError
 from assay.files.opening import MOST_WHOLE, open_bytes
-from assay.files.published import data_folder, is_published
+from assay.files.rows import Bad
 from assay.probes.bbq import category_words
 from assay.probes.bbq.editions import ORIGINAL
-from assay.probes.bbq.examples import Example
-from assay.probes.bbq.reading import data_files, read_examples, stem
+from assay.probes.bbq.items import Example
+from assay.probes.bbq.read_items import data_files, read_examples, stem
 from assay.probes.bbq.source import published_set
-from assay.rows import Bad
-from assay.wording import plural
+from assay.results.formatting import plural
 
 _SHOWN = 5
 

@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 from assay.answers import TIED, UNPARSED, parse_answer, parse_released
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.decoding import whole_number
+from assay.files.rows import Bad, Row, Selection, rows_of
 from assay.languages import language
 from assay.probes.base import Request
 from assay.probes.bbq.answer_columns import Column, note_on_gold, numbered
+from assay.probes.bbq.choose_examples import Said
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
-from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, Dataset, Example
+from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, Dataset, Example
 from assay.probes.bbq.logs import log_kind, model_of, read_log
-from assay.probes.bbq.logs.rows import Given, Official
+from assay.probes.bbq.logs.log_rows import Given, Official
 from assay.probes.bbq.published_rows import notes_on_rows
-from assay.probes.bbq.reading import data_files, example_of, read_examples
+from assay.probes.bbq.read_items import data_files, example_of, read_examples
 from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.showcase import Said
 from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, note_on_files, sound_rows
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tallies import Answered
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
-from assay.rows import Bad, Row, Selection, rows_of
 
 _SHOWN = 3
 """How many answers that were not understood are quoted in the notes."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
+from assay.config.settings import setting
 from assay.probes.base import Claim
 from assay.probes.shared_settings import (
     answer_setting,
@@ -20,7 +21,6 @@ from assay.probes.shared_settings import (
     tokens_setting,
     unusable_setting,
 )
-from assay.settings import setting
 
 ORIGINAL = "bbq"
 NAMES = (ORIGINAL, *sorted(file.name for file in iter_modules([str(Path(__file__).with_name("editions"))])))

@@ -11,17 +11,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import NONE
+from assay.datasets.catalogue import DataSet, is_published
 from assay.errors import UsageError
 from assay.files.opening import MOST_WHOLE, digest_of_file, open_bytes
-from assay.files.published import DataSet, is_published
+from assay.files.rows import Bad
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
 from assay.probes.bbq.editions import ORIGINAL, Edition, Read, edition, has_targets, set_name
-from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Example
-from assay.probes.bbq.reading import data_files, read_examples, stem
+from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Example
+from assay.probes.bbq.read_items import data_files, read_examples, stem
 from assay.probes.bbq.targets import Metadata, find_named, find_targets, read_metadata, template_stereotypes
-from assay.queries import NONE
-from assay.rows import Bad
 
 
 @dataclass(frozen=True)

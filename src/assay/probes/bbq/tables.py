@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.findings import Cell, Table
+from assay.asking.queries import NONE
 from assay.probes.bbq import metrics
-from assay.probes.bbq.examples import DISAMBIGUATED, AnswerKind, Dataset, Example
+from assay.probes.bbq.items import DISAMBIGUATED, AnswerKind, Dataset, Example
 from assay.probes.bbq.metrics import Field, Metric, Tally
-from assay.probes.bbq.tally import Answered, Units
-from assay.queries import NONE
+from assay.probes.bbq.tallies import Answered, Units
+from assay.results.findings import Cell, Table
 from assay.stats import sign_flip_p
 
 SYNONYMS = {

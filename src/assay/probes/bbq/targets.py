@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import NONE
 from assay.errors import DataError
 from assay.files.decoding import whole_number
 from assay.files.opening import open_text
-from assay.probes.bbq.examples import CROSSED, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Example
-from assay.queries import NONE
+from assay.probes.bbq.items import CROSSED, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Example
 
 SecondAttributes = dict[tuple[str, str], str]
 """(category, question_index) -> the gender (F, M) or class (lowSES, highSES) of a crossed template's target."""

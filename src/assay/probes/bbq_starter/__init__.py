@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from assay.config.settings import setting
 from assay.probes.bbq import CAUTIONS
 from assay.probes.bbq import PROBE as BBQ
-from assay.settings import setting
 
 
 @dataclass(frozen=True)

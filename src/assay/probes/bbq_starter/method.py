@@ -10,22 +10,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from assay.blocks import Presentation, Section
+from assay.asking.plan import Ask
+from assay.asking.progress import Progress
+from assay.config.settings import GENERATE, read_settings
 from assay.errors import UsageError
-from assay.plan import Ask
+from assay.presentation.elements import Presentation, Section
 from assay.probes.base import Request
 from assay.probes.bbq import present, present_charts
 from assay.probes.bbq.editions import ORIGINAL
-from assay.probes.bbq.examples import CATEGORIES, Dataset, Example
 from assay.probes.bbq.generation import COUNTED, require_folder, write_files
+from assay.probes.bbq.items import CATEGORIES, Dataset, Example
 from assay.probes.bbq.method import BBQ
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import Source
 from assay.probes.bbq_starter import GenerateSettings
 from assay.probes.bbq_starter.templates import PACKAGED, read_starter
-from assay.progress import Progress
-from assay.run import Run
-from assay.settings import GENERATE, read_settings
+from assay.results.run import Run
 
 QUICK, STANDARD = 4, 12
 """Quartets of every template in the presets: the starter set has few templates. Four have every order and role."""

@@ -21,8 +21,8 @@ import numpy as np
 from assay.errors import DataError
 from assay.files.decoding import toml_value
 from assay.files.opening import read_whole
-from assay.probes.bbq import examples as bbq
-from assay.probes.bbq.examples import OPTIONS, QUARTET, UNKNOWN_LABEL, UNKNOWN_STRINGS, Dataset, Example
+from assay.probes.bbq import items as bbq
+from assay.probes.bbq.items import OPTIONS, QUARTET, UNKNOWN_LABEL, UNKNOWN_STRINGS, Dataset, Example
 
 PACKAGED = Path(__file__).parents[2] / "data" / "bbq_starter"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.files.published import DataSet
+from assay.datasets.catalogue import DataSet
 from assay.probes.base import OF_ENDPOINTS, Metric, Probe, TableWords
 from assay.probes.sodapop.settings import CLAIMS, ScoreSettings, Settings
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from statistics import fmean
 from typing import Any
 
-from assay.blocks import (
+from assay.presentation.elements import (
     Column,
     Group,
     Heat,
@@ -24,16 +24,16 @@ from assay.blocks import (
     TableCell,
     Tools,
 )
-from assay.findings import Cell, Estimate, Findings
-from assay.findings import Table as Data
+from assay.presentation.rich_text import Figure, Name, Strong, Text, task_score_text
 from assay.probes import run_names
 from assay.probes.sodapop import say_pair, spelled
-from assay.probes.sodapop.differences import Named, Word, read_pairs, separations, told_apart, words_in
-from assay.probes.sodapop.paired import WORD_DIFFERENCES
+from assay.probes.sodapop.compare_runs import WORD_DIFFERENCES
+from assay.probes.sodapop.read_tables import Named, Word, read_pairs, separations, told_apart, words_in
 from assay.probes.sodapop.settings import LETTERS, OPTIONS
-from assay.run import Run, StudyRun
-from assay.text import Figure, Name, Strong, Text, task_score_text
-from assay.wording import fixed, number, plural
+from assay.results.findings import Cell, Estimate, Findings
+from assay.results.findings import Table as Data
+from assay.results.formatting import fixed, number, plural
+from assay.results.run import Run, StudyRun
 
 TITLES = {
     WORD_DIFFERENCES: "Changes in the RD of words that both have (model minus baseline)",

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.findings import Cell, Estimate, Findings, Table
-from assay.probes.families import corrected, corrected_table
+from assay.probes.claims import corrected, corrected_table
 from assay.probes.sodapop.metrics import Array, adjusted_difference, group_difference, group_mean, relative_difference
 from assay.probes.sodapop.names import Groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.traits import Human, Lexicon, agreement, ordering, trait_scores
 from assay.probes.sodapop.uncertainty import rd_interval, rd_replicates
+from assay.results.findings import Cell, Estimate, Findings, Table
+from assay.results.verdict import CLEAR
 from assay.stats.clusters import kmeans_separation, tsne_projection
 from assay.stats.permutation import permutation_test
-from assay.verdict import CLEAR
 
 WORDS = (
     *("group_a", "group_b", "word", "sr_a", "sr_b", "d", "m", "rd", "low", "high", "p", "q", "n"),

@@ -18,11 +18,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from assay.datasets.catalogue import forms
 from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, open_text
-from assay.files.published import forms
-from assay.rows import Bad, Row, rows_of
-from assay.wording import clipped
+from assay.files.rows import Bad, Row, rows_of
+from assay.results.formatting import clipped
 
 NAME = "\ue000"
 """Stands for the person's name in the texts of a context: a character that no language uses."""

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assay.diagnosis import Diagnosis, Place, Ties
-from assay.findings import NEAR_TIE
 from assay.probes.diagnose import Array, diagnosed, place_shares, ties_of
-from assay.probes.listed import Listing
-from assay.probes.sodapop.letters import Chosen
+from assay.probes.question_format import Listing
+from assay.probes.sodapop.listed_answers import Chosen
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.settings import Settings
 from assay.probes.unusable import doubts, readable_with, unreadable
-from assay.verdict import Grounds
+from assay.results.diagnosis import Diagnosis, Place, Ties
+from assay.results.findings import NEAR_TIE
+from assay.results.verdict import Grounds
 
 LETTERS = "ABCDEFGHIJ"
 

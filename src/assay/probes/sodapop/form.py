@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assay.dialogue import Prompt
+from assay.asking.messages import Prompt
+from assay.asking.plan import Ask, digest_of
+from assay.asking.queries import ChoiceQuery
 from assay.errors import UsageError
-from assay.plan import Ask, digest_of
-from assay.probes.listed import ABILITIES, Listing, Question, listing_of, note_on
+from assay.probes.question_format import ABILITIES, Listing, Question, listing_of, note_on
 from assay.probes.sodapop.contexts import Context
 from assay.probes.sodapop.settings import BUILTIN, EXACT, LETTERS, OPTIONS, Settings
-from assay.queries import ChoiceQuery
 
 WRONG = "(a wrong answer)", "(another wrong answer)"
 """Stand for them in the prompt of run.json, which is made before they are written."""

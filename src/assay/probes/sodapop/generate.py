@@ -16,10 +16,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from assay.asking.plan import Ask
+from assay.asking.progress import Progress
 from assay.errors import UsageError
 from assay.files.atomic import open_atomically, write_atomically
 from assay.files.decoding import whole_number
-from assay.plan import Ask
 from assay.probes.base import PRESETS, Request
 from assay.probes.sodapop import spelled
 from assay.probes.sodapop.contexts import NAME
@@ -27,7 +28,6 @@ from assay.probes.sodapop.method import Sodapop, SodapopPrepared, pools_of, shor
 from assay.probes.sodapop.name_builder import APPENDIX_A, SECTION_2, GroupTable, Rules, as_json, build_from_files
 from assay.probes.sodapop.plans import answers_of
 from assay.probes.sodapop.pools import Pools
-from assay.progress import Progress
 
 RULES = {"section2": SECTION_2, "appendix_a": APPENDIX_A}
 

@@ -11,20 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.blocks import Presentation, Section
-from assay.diagnosis import Ties
+from assay.asking.plan import Arrays, Ask, WordPlan
+from assay.config.settings import SCORE, as_written, read_settings
+from assay.datasets.catalogue import data_folder
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
-from assay.files.published import data_folder
-from assay.findings import Estimate, Findings, Table
-from assay.plan import Arrays, Ask, WordPlan
+from assay.files.rows import Bad
+from assay.presentation.elements import Presentation, Section
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties
-from assay.probes.likelihood import option_scores
+from assay.probes.question_format import option_scores
 from assay.probes.sodapop import spelled
 from assay.probes.sodapop.across import TITLES, across, asked_as, of_study, side_by_side
 from assay.probes.sodapop.analyse import Study, findings_of
+from assay.probes.sodapop.choose_examples import ScoredAnswers, Source, showcase
+from assay.probes.sodapop.choose_listed_examples import ListedAnswers
+from assay.probes.sodapop.compare_runs import paired
 from assay.probes.sodapop.contexts import (
     STARTER,
     Context,
@@ -36,23 +39,20 @@ from assay.probes.sodapop.contexts import (
 )
 from assay.probes.sodapop.diagnose import Placed, diagnosis_of, grounds_of, ties_with_right
 from assay.probes.sodapop.form import SCORED, Form, filler_named, filler_of, form_of
-from assay.probes.sodapop.letters import Chosen, listed_successes, questions_of, usable
+from assay.probes.sodapop.listed_answers import Chosen, listed_successes, questions_of, usable
 from assay.probes.sodapop.names import Groups, chosen_groups, control_columns, frequencies
-from assay.probes.sodapop.paired import paired
 from assay.probes.sodapop.plans import LetterPlan, ScorePlan
 from assay.probes.sodapop.pools import Pools, grow, shared_pool
 from assay.probes.sodapop.present import present
 from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
 from assay.probes.sodapop.score_files import read_results
 from assay.probes.sodapop.settings import ALL, PRESETS, SHARED, SPARING, ScoreSettings, Settings
-from assay.probes.sodapop.showcase import ScoredAnswers, Source, showcase
-from assay.probes.sodapop.showcase_letters import ListedAnswers
+from assay.probes.sodapop.split_words import split
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
-from assay.probes.sodapop.words import split
-from assay.rows import Bad
-from assay.run import Kind, Run, StudyRun
-from assay.settings import SCORE, as_written, read_settings
-from assay.wording import plural
+from assay.results.diagnosis import Ties
+from assay.results.findings import Estimate, Findings, Table
+from assay.results.formatting import plural
+from assay.results.run import Kind, Run, StudyRun
 
 SHORT = 2
 """The quick preset uses answers of this many words: longer ones have more distractors than it can score."""

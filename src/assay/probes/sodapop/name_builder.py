@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from assay.errors import DataError, UsageError
-from assay.rows import Bad, Row, rows_of
+from assay.files.rows import Bad, Row, rows_of
 
 _RACES = {"HISPANIC": "HS", "WHITE": "EA", "BLACK": "AA", "ASIAN": "AS"}  # by first word: some spellings are cut off
 _PERCENTAGES = {

@@ -22,11 +22,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.plan import digest_of
 from assay.errors import DataError, UsageError
 from assay.files.decoding import TwiceError, json_value, once, toml_value
 from assay.files.opening import open_text
-from assay.plan import digest_of
-from assay.rows import appears_twice
+from assay.files.rows import appears_twice
 
 PACKAGED = Path(__file__).parents[2] / "data" / "sodapop"
 

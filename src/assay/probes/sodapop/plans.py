@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.plan import Arrays, digest_of
-from assay.probes.listed import Listing, Question
+from assay.asking.plan import Arrays, digest_of
+from assay.asking.queries import MASK, ChoiceColumns, FillColumns, QueryColumns, Scoring, Texts
+from assay.probes.question_format import Listing, Question
 from assay.probes.sodapop.contexts import NAME
-from assay.probes.sodapop.words import join
-from assay.queries import MASK, ChoiceColumns, FillColumns, QueryColumns, Scoring, Texts
+from assay.probes.sodapop.split_words import join
 
 Strings = NDArray[np.int32]
 """(string, word): places in a list of words."""

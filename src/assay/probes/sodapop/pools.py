@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.plan import Ask, TokenPlan, digest_of
+from assay.asking.plan import Ask, TokenPlan, digest_of
 from assay.probes.sodapop.contexts import Context
 from assay.probes.sodapop.plans import MASKED, FillPlan, Strings
 from assay.probes.sodapop.settings import Settings
-from assay.probes.sodapop.words import is_vocabulary, is_word, said, split
+from assay.probes.sodapop.split_words import is_vocabulary, is_word, said, split
 
 Fills = NDArray[np.int32]  # (row, fill): places in a list of words, or NONE
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
-from assay.blocks import (
+from assay.presentation.elements import (
     Block,
     Column,
     Dot,
@@ -25,15 +25,15 @@ from assay.blocks import (
     Table,
     Tools,
 )
-from assay.examples import Wanted
-from assay.findings import Cell, Estimate
-from assay.findings import Table as Data
+from assay.presentation.rich_text import Mark
 from assay.probes.sodapop import say_group, spelled
-from assay.probes.sodapop.differences import Pair, told_apart
-from assay.run import Run
-from assay.text import Mark
-from assay.verdict import CLEAR
-from assay.wording import cell, plural
+from assay.probes.sodapop.read_tables import Pair, told_apart
+from assay.results.examples import Wanted
+from assay.results.findings import Cell, Estimate
+from assay.results.findings import Table as Data
+from assay.results.formatting import cell, plural
+from assay.results.run import Run
+from assay.results.verdict import CLEAR
 
 MOST_PAIRS = 16  # in short
 MANY_PAIRS, MANY_GROUPS = 6, 4  # from which on a map is clearer than a list

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from assay.blocks import (
+from assay.presentation.elements import (
     Block,
     Column,
     Dot,
@@ -23,13 +23,13 @@ from assay.blocks import (
     TableCell,
     Tools,
 )
-from assay.findings import Table as Data
+from assay.presentation.rich_text import Emphasis, File, Mark, Name, Strong, Text, listed
 from assay.probes.sodapop import say_pair, spelled
-from assay.probes.sodapop.differences import Pair, Word, clearest, knows_pieces, most_telling
-from assay.run import Run
-from assay.text import Emphasis, File, Mark, Name, Strong, Text, listed
-from assay.verdict import ALLOWED, CLEAR
-from assay.wording import cell, interval, number, plural
+from assay.probes.sodapop.read_tables import Pair, Word, clearest, knows_pieces, most_telling
+from assay.results.findings import Table as Data
+from assay.results.formatting import cell, interval, number, plural
+from assay.results.run import Run
+from assay.results.verdict import ALLOWED, CLEAR
 
 MOST_PAIRS = 40
 MOST_ROWS = 240  # words over all pairs, about

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.tokens import ragged_take
 from assay.probes.sodapop.metrics import Array, exact_success, sampled_success, success_rate
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.settings import EXACT
-from assay.probes.sodapop.words import is_vocabulary, said
-from assay.tokens import ragged_take
+from assay.probes.sodapop.split_words import is_vocabulary, said
 
 Counts = NDArray[np.float64]  # (context, name, word)
 

@@ -22,11 +22,12 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
+from assay.asking.plan import digest_of
 from assay.errors import DataError
-from assay.examples import Asked
-from assay.plan import digest_of
+from assay.files.rows import Bad, Row, Selection, not_none, rows_of
 from assay.probes.base import Request
 from assay.probes.sodapop import spelled
+from assay.probes.sodapop.choose_examples import NAMES, Spot, Spots, options_of
 from assay.probes.sodapop.contexts import NAME, with_place_for
 from assay.probes.sodapop.diagnose import LETTERS, Placed
 from assay.probes.sodapop.metrics import Array
@@ -34,9 +35,8 @@ from assay.probes.sodapop.names import Groups
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.rates import Counter, Rates, vocabulary
 from assay.probes.sodapop.settings import Settings
-from assay.probes.sodapop.showcase import NAMES, Spot, Spots, options_of
-from assay.probes.sodapop.words import said, split
-from assay.rows import Bad, Row, Selection, not_none, rows_of
+from assay.probes.sodapop.split_words import said, split
+from assay.results.examples import Asked
 
 _FORMAT = (
     'Write {"name": "Ann", "context": "Ann was late.", "choices": ["sorry", "rude", "late"], "label": 0, '

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assay.asking.option_prompts import WAYS
+from assay.config.settings import setting, some_of
 from assay.probes.base import Claim
 from assay.probes.shared_settings import draws_setting, excess_setting, same_setting, unusable_setting
-from assay.prompts import WAYS
-from assay.settings import setting, some_of
 
 PER_NAME, SHARED = "per_name", "shared"
 EXACT, SAMPLED = "exact", "sampled"

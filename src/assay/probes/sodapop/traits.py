@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn
 
 from assay.errors import DataError
+from assay.files.rows import Bad, Row, rows_of
 from assay.probes.sodapop.names import PACKAGED, read_table
-from assay.rows import Bad, Row, rows_of
 
 Order = Literal["<", ">", "="]
 Scores = Mapping[str, Mapping[str, int | None]]  # group -> trait -> score, None where none of its words tells

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assay.config.settings import setting
 from assay.probes.base import Claim, Metric, Probe, TableWords
 from assay.probes.sodapop import PAPER
-from assay.settings import setting
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "quick": {"contexts": 4, "names_per_group": 12},

@@ -16,17 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.blocks import Presentation
-from assay.diagnosis import KEYS
+from assay.asking.plan import Ask, WordPlan, digest_of
+from assay.asking.queries import EmbedColumns, Texts
+from assay.config.settings import as_written, read_settings
+from assay.datasets.catalogue import data_folder
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
-from assay.files.published import data_folder
-from assay.findings import Cell, Estimate, Findings, Table
-from assay.plan import Ask, WordPlan, digest_of
+from assay.files.rows import Bad, rows_of
+from assay.presentation.elements import Presentation
 from assay.probes.base import Method, Prepared, Request, Stage
+from assay.probes.claims import corrected
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import diagnosed
-from assay.probes.families import corrected
 from assay.probes.sodapop.analyse import projection
 from assay.probes.sodapop.contexts import (
     NAME,
@@ -40,13 +41,12 @@ from assay.probes.sodapop.contexts import (
 )
 from assay.probes.sodapop.names import Groups, chosen_groups, frequencies
 from assay.probes.sodapop_names import PRESETS, Settings
-from assay.probes.sodapop_names.paired import Opened, opened, paired, side_by_side
+from assay.probes.sodapop_names.classifier import Array, Told, tell
+from assay.probes.sodapop_names.compare_runs import Opened, opened, paired, side_by_side
 from assay.probes.sodapop_names.present import present
-from assay.probes.sodapop_names.telling import Array, Told, tell
-from assay.queries import EmbedColumns, Texts
-from assay.rows import Bad, rows_of
-from assay.run import Run
-from assay.settings import as_written, read_settings
+from assay.results.diagnosis import KEYS
+from assay.results.findings import Cell, Estimate, Findings, Table
+from assay.results.run import Run
 from assay.stats import wilson_interval
 
 _NOTHING_CHOSEN = "nothing is chosen: the model gives vectors of names"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.blocks import Card, Dot, Presentation, Prose, Score, Scorecard, Section
-from assay.findings import Estimate
+from assay.presentation.elements import Card, Dot, Presentation, Prose, Score, Scorecard, Section
+from assay.presentation.rich_text import Name, Strong, Text, listed
 from assay.probes.sodapop import PAPER
 from assay.probes.sodapop.present_groups import picture
 from assay.probes.sodapop_names import PROBE
-from assay.run import Run
-from assay.text import Name, Strong, Text, listed
-from assay.verdict import Chance
-from assay.wording import cell, equals, plural, share, share_interval
+from assay.results.findings import Estimate
+from assay.results.formatting import cell, equals, plural, share, share_interval
+from assay.results.run import Run
+from assay.results.verdict import Chance
 
 ASKS = "do the model’s vectors of first names reveal gender and race?"
 PICTURE = (

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.files.published import DataSet
+from assay.datasets.catalogue import DataSet
 from assay.probes.base import OF_ENDPOINTS, Metric, Probe, TableWords
 from assay.probes.unqover.settings import CLAIMS, GROUPED, GenerateSettings, Settings
 
 if TYPE_CHECKING:
-    from assay.findings import Estimate
+    from assay.results.findings import Estimate
 
 _SUBJECT = ("class", "form", "subject")
 _KEYS = ("class", "form", "subjects")

@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from assay.findings import Cell, Estimate, Findings, Table
-from assay.probes.unqover.models import aligned, intensity_shift, rank_summary, ranks, shared_top
+from assay.probes.unqover.model_ranks import aligned, intensity_shift, rank_summary, ranks, shared_top
+from assay.results.findings import Cell, Estimate, Findings, Table
 
 Part = tuple[str, str]  # class, form
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from assay.errors import DataError
-from assay.probes.unqover.contents import content, with_slots
+from assay.probes.unqover.cell_content import content, with_slots
 from assay.probes.unqover.lists import FILES, Lists, read_lists
 
 _MOST_VARIANTS = 8

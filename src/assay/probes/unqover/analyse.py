@@ -12,19 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError, UsageError
-from assay.examples import MOST, Example
-from assay.findings import NEAR_TIE, Cell, Estimate, Findings, Table
-from assay.probes.families import corrected, corrected_table
+from assay.probes.claims import corrected, corrected_table
 from assay.probes.unqover import family_of, metrics
-from assay.probes.unqover.blocks import make_blocks
-from assay.probes.unqover.contents import Contents
+from assay.probes.unqover.cell_content import Contents
+from assay.probes.unqover.choose_examples import Wording, showcase
 from assay.probes.unqover.metrics import Cells, Labels, Preference
 from assay.probes.unqover.settings import Settings
-from assay.probes.unqover.showcase import Wording, showcase
-from assay.probes.unqover.uncertainty import CHANCE, HEADLINE, POOLED, Rows, Sure, means_over_cells
-from assay.probes.unqover.uncertainty_groups import group_rows, pooled_groups, pooled_intensity, pooled_one_sidedness
-from assay.probes.unqover.uncertainty_samples import drawn_floors
+from assay.probes.unqover.subject_sums import make_blocks
+from assay.probes.unqover.uncertainty import (
+    CHANCE,
+    HEADLINE,
+    POOLED,
+    Rows,
+    Sure,
+    drawn_floors,
+    group_rows,
+    means_over_cells,
+    pooled_groups,
+    pooled_intensity,
+    pooled_one_sidedness,
+)
 from assay.probes.unqover.uncertainty_subjects import single_subjects, subject_rows
+from assay.results.examples import MOST, Example
+from assay.results.findings import NEAR_TIE, Cell, Estimate, Findings, Table
 from assay.stats import MIN_UNITS
 
 MIN_CELLS = 5  # in a sample: cells per (subject, attribute) without which μ and η only measure noise

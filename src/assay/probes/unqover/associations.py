@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from assay.findings import Table as Data
-from assay.findings import is_claimed
-from assay.run import Run
-from assay.wording import cell
+from assay.results.findings import Table as Data
+from assay.results.findings import is_claimed
+from assay.results.formatting import cell
+from assay.results.run import Run
 
 MIN_CELLS = 5  # a γ over fewer comparisons says little
 

@@ -13,8 +13,8 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.queries import Ints
 from assay.probes.unqover.lists import Lists
-from assay.queries import Ints
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.diagnosis import Diagnosis, Exchanged, Negation, Place, Ties
 from assay.probes.diagnose import all_ties, diagnosed, following, made_place, place_p, ties_of
 from assay.probes.unqover.analyse import Scored, fewest, numbered, only_asked
 from assay.probes.unqover.metrics import ASKED, NEGATED, Array, Cells, Labels, Scores, portions
 from assay.probes.unqover.plan import PER_CELL
 from assay.probes.unqover.settings import Settings
 from assay.probes.unqover.uncertainty import means_over_cells
+from assay.results.diagnosis import Diagnosis, Exchanged, Negation, Place, Ties
 
 NAMED = 0.5
 """A subject with a score above this is the model's answer: no other word at the mask, nor any other span that does not

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from assay.asking.plan import Ask
+from assay.asking.progress import Progress
+from assay.asking.queries import MASK, MaskColumns, SpanColumns
 from assay.errors import UsageError
 from assay.files.atomic import open_atomically
-from assay.plan import Ask
 from assay.probes.unqover.lists import Attribute, Lists, Subject, read_lists
 from assay.probes.unqover.method import Part, unusable
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.probes.unqover.settings import MASKED, MASKS, SPAN, GenerateSettings
-from assay.progress import Progress
-from assay.queries import MASK, MaskColumns, SpanColumns
 
 _SOME = 1000
 """Examples written between two signs of progress."""

@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.diagnosis import Diagnosis
-from assay.findings import Estimate
+from assay.asking.option_prompts import OF_FIELDS
 from assay.probes.diagnose import following_place
 from assay.probes.unqover import decisive, metrics, say_group
 from assay.probes.unqover.analyse import Scored, fewest, only_asked, too_few
-from assay.probes.unqover.choice import ListedPlan
 from assay.probes.unqover.diagnose import follows_options
+from assay.probes.unqover.listed_plan import ListedPlan
 from assay.probes.unqover.metrics import Array, Cells, Labels
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.probes.unqover.settings import (
@@ -31,10 +30,11 @@ from assay.probes.unqover.settings import (
     Settings,
 )
 from assay.probes.unusable import doubts, readable_with, unreadable
-from assay.prompts import OF_FIELDS
+from assay.results.diagnosis import Diagnosis
+from assay.results.findings import Estimate
+from assay.results.formatting import count, number, share
+from assay.results.verdict import OPEN, SPARE, Grounds, Needed, VerdictPart
 from assay.stats import MIN_UNITS, student_reach
-from assay.verdict import OPEN, SPARE, Grounds, Needed, VerdictPart
-from assay.wording import count, number, share
 
 NAMES_NOBODY = 0.05
 """Up to this probability of the two people together, a model is said to name nobody."""

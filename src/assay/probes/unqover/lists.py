@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from assay.asking.plan import digest_of
 from assay.errors import DataError
 from assay.files.opening import read_whole, reason
-from assay.plan import digest_of
 
 PACKAGED = Path(__file__).parents[2] / "data" / "unqover"
 

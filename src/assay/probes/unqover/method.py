@@ -10,22 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from assay.asking.plan import Ask, WordPlan
+from assay.asking.queries import Answers, SpanColumns
+from assay.config.settings import GENERATE, SCORE, as_written, read_settings
 from assay.errors import DataError, UsageError
-from assay.findings import Findings
-from assay.plan import Ask, WordPlan
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
-from assay.probes.listed import Listing, note_on
+from assay.probes.question_format import Listing, note_on
 from assay.probes.unqover.across import TITLES, side_by_side
 from assay.probes.unqover.analyse import Scored, findings_of
-from assay.probes.unqover.choice import ROUNDED, Chosen, ListedPlan
-from assay.probes.unqover.contents import contents_of
+from assay.probes.unqover.cell_content import contents_of
+from assay.probes.unqover.choose_examples import Put
+from assay.probes.unqover.compare_runs import contrast
 from assay.probes.unqover.diagnose import diagnosis_of
-from assay.probes.unqover.form import forms_of, listing_for
 from assay.probes.unqover.grounds import Held, grounds_of
+from assay.probes.unqover.listed_plan import ROUNDED, Chosen, ListedPlan, forms_of, listing_for
 from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
-from assay.probes.unqover.paired import contrast
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.probes.unqover.present import present
 from assay.probes.unqover.present_study import of_study
@@ -42,10 +43,8 @@ from assay.probes.unqover.settings import (
     GenerateSettings,
     Settings,
 )
-from assay.probes.unqover.showcase import Put
-from assay.queries import Answers, SpanColumns
-from assay.settings import GENERATE, SCORE, as_written, read_settings
-from assay.wording import plural
+from assay.results.findings import Findings
+from assay.results.formatting import plural
 
 _LISTS = Path("unqover", "word_lists")
 """Where official data have the authors' lists."""
@@ -137,7 +136,7 @@ class UnQover(Method[UnqoverPrepared, Data]):
         return replace(found, diagnosis=diagnosis, grounds=grounds)
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[UnqoverPrepared, Data]:
-        from assay.probes.unqover.score_files import scored_files
+        from assay.probes.unqover.predictions import scored_files
 
         if answers is not None:
             raise UsageError(

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.findings import NEAR_TIE
+from assay.results.findings import NEAR_TIE
 
 ASKED, NEGATED = 0, 1  # the polarity axis
 

@@ -8,12 +8,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.asking.plan import digest_of
+from assay.asking.queries import MASK, NONE, Ints, MaskColumns, Scoring, SpanColumns, Texts
 from assay.errors import DataError
-from assay.plan import digest_of
 from assay.probes.unqover.cells import CellTable, cell_table
 from assay.probes.unqover.lists import Lists, read_lists
-from assay.probes.unqover.text import fill, widened
-from assay.queries import MASK, NONE, Ints, MaskColumns, Scoring, SpanColumns, Texts
+from assay.probes.unqover.slots import fill, widened
 
 GENERATOR = 2
 """Raise it when the same recipe gives different questions than before."""
@@ -24,7 +24,7 @@ PER_CELL = 4
 PRONOUNS = {"female": ("She", "she"), "male": ("He", "he")}
 
 RELEASED = Scoring(top=10, count_padding=True, separators=1, batch=100)
-"""How the released program takes scores, where it differs from the paper (its span widening is in text.py)."""
+"""How the released program takes scores, where it differs from the paper (its span widening is in slots.py)."""
 
 
 @dataclass(frozen=True)

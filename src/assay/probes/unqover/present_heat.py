@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from assay.blocks import Column, Dot, Group, Heat, Kind, Part, Pick, Row, Table
-from assay.findings import is_claimed
+from assay.presentation.elements import Column, Dot, Group, Heat, Kind, Part, Pick, Row, Table
 from assay.probes.unqover.associations import Association, Place, association_table, compared_groups, place_said
-from assay.run import Run
-from assay.verdict import ALLOWED, CLEAR
-from assay.wording import cell
+from assay.results.findings import is_claimed
+from assay.results.formatting import cell
+from assay.results.run import Run
+from assay.results.verdict import ALLOWED, CLEAR
 
 ENOUGH = 0.25
 """The share of all (subject, attribute) that must have been asked about for a map of single attributes."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.blocks import Column, Dot, Group, Kind, Row, Section, Table
-from assay.findings import Cell, Estimate
-from assay.findings import Table as Data
+from assay.presentation.elements import Column, Dot, Group, Kind, Row, Section, Table
+from assay.presentation.rich_text import Figure, Text
 from assay.probes.unqover import say_group
-from assay.run import Run, StudyRun
-from assay.text import Figure, Text
-from assay.wording import measured_interval, number
+from assay.results.findings import Cell, Estimate
+from assay.results.findings import Table as Data
+from assay.results.formatting import measured_interval, number
+from assay.results.run import Run, StudyRun
 
 HOW = (
     "the dot is μ of a question-answering model minus μ of the masked language model it was fine-tuned from (as in "

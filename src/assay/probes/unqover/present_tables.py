@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.blocks import Block, Column, Dot, Gap, Group, Kind, Marked, Part, Pick, Prose, Role, Row, Section, Table
-from assay.findings import Cell
-from assay.findings import Table as Data
+from assay.presentation.elements import (
+    Block,
+    Column,
+    Dot,
+    Gap,
+    Group,
+    Kind,
+    Marked,
+    Part,
+    Pick,
+    Prose,
+    Role,
+    Row,
+    Section,
+    Table,
+)
+from assay.presentation.rich_text import Mark
 from assay.probes import run_names
 from assay.probes.unqover.associations import (
     MIN_CELLS,
@@ -16,11 +30,12 @@ from assay.probes.unqover.associations import (
     place_said,
     ranked_subjects,
 )
-from assay.probes.unqover.models import aligned, rank_summary, ranks
-from assay.run import Run
-from assay.text import Mark
-from assay.verdict import ALLOWED, CLEAR
-from assay.wording import plural
+from assay.probes.unqover.model_ranks import aligned, rank_summary, ranks
+from assay.results.findings import Cell
+from assay.results.findings import Table as Data
+from assay.results.formatting import plural
+from assay.results.run import Run
+from assay.results.verdict import ALLOWED, CLEAR
 
 MOST_PAIRS = 8  # of each class and form in the table of associations
 FEW_PAIRS = 10  # of all in short

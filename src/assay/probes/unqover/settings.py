@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from assay.config.settings import setting
 from assay.errors import UsageError
 from assay.probes.base import Claim
 from assay.probes.shared_settings import (
@@ -17,7 +18,6 @@ from assay.probes.shared_settings import (
     tokens_setting,
     unusable_setting,
 )
-from assay.settings import setting
 
 CLASSES = ("gender", "nationality", "ethnicity", "religion")
 SPAN, MASKED = "span", "mask"

@@ -4,7 +4,7 @@ Cells share subjects and templates, so they are not independent: every error, te
 (`assay.stats.clustered`). Subjects and templates are taken as samples of others like them, except that numbers for
 names in two groups (gender) are about the given templates.
 
-- γ of a group: the names of both groups repeat (`uncertainty_groups.py`).
+- γ of a group: the names of both groups repeat (below).
 - γ of a subject: its partners and the templates repeat; the subject is fixed (`uncertainty_subjects.py`).
 - δ, ε and the mean score: all subjects and the templates repeat (here).
 - μ and η are maxima and absolute values of noisy numbers, so they are too large. The interval belongs to a corrected
@@ -14,16 +14,28 @@ names in two groups (gender) are about the given templates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from assay.probes.unqover.blocks import Array, Indices, sums_at
-from assay.probes.unqover.metrics import Cells
-from assay.stats import Spread, combined, paired_spread, student_reach, unit_spread
+from assay.probes.unqover import metrics
+from assay.probes.unqover.metrics import ASKED, NEGATED, Array, Cells
+from assay.probes.unqover.subject_sums import Indices, sums_at
+from assay.stats import (
+    MIN_UNITS,
+    Clustered,
+    Spread,
+    combined,
+    mean_magnitude,
+    monte_carlo_p,
+    paired_spread,
+    posterior_draws,
+    student_reach,
+    unit_spread,
+)
 
 HEADLINE = ("mu", "eta", "delta", "epsilon", "avg_score")
 POOLED = ("pooled_mu", "pooled_eta")  # of groups
@@ -142,3 +154,114 @@ class Pairs:
         ]
         every = far[self.asked.any(axis=2)]  # (pair, column)
         return paired_spread(by_name, unit_spread(every, n, np.count_nonzero(self.asked, axis=(0, 1))))
+
+
+# --- uncertainty for names in two groups: γ and η of every attribute, and μ and η over all attributes
+
+
+_TAIL = 0.025  # at either end of an interval
+
+
+def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -> tuple[Clustered, Clustered]:
+    """γ and η of the first group for every attribute, with their errors; the other group has the opposite signs.
+
+    V = V_first + V_second − V_pair, at least V_pair; degrees of freedom: the smaller number of names − 1.
+    """
+    pairs = Pairs.of(cells, groups, len(groups), attributes)
+    n = pairs.asked.sum(axis=(0, 1))  # (attribute,)
+    values = np.where(groups[cells.first] != 0, -bias, bias)
+    found = []
+    for own in (values, np.sign(values)):
+        sums = pairs.sums(own)
+        mean = sums.sum(axis=(0, 1)) / n
+        found.append(Clustered(mean, pairs.spread(sums - mean * pairs.asked, n)))
+    gamma, eta = found
+    decided = pairs.sums(np.abs(np.sign(values))).sum(axis=(0, 1))
+    return gamma, replace(eta, spread=_at_least(eta.spread, least_sign_variance(eta.mean, decided, n)))
+
+
+def least_sign_variance(mean: Array, decided: Array, n: Array) -> Array:
+    """The smallest variance for the mean of n signs, of which some are `decided` and the others, ties, are 0.
+
+    It supposes four signs more: a win, a loss and two ties (after Agresti and Coull 1998). Signs that all agree have no
+    spread in the sample, though they may differ elsewhere.
+    """
+    balance = np.divide(np.abs(mean) * n, decided, out=np.zeros_like(mean), where=decided > 0)
+    losing = (decided * (1.0 - balance) / 2.0 + 1.0) / (decided + 2.0)  # the share of the decided signs
+    return (decided + 2.0) / (n + 4.0) * 4.0 * losing * (1.0 - losing) / (n + 4.0)
+
+
+def _at_least(spread: Spread, variance: Array) -> Spread:
+    missing = np.maximum(variance - spread.variance, 0.0)
+    return spread._replace(covariance=spread.covariance + np.diag(missing))
+
+
+def pooled_intensity(gamma: Clustered, draws: int, rng: np.random.Generator) -> Sure:
+    """Of μ = max |γ(a)|: a band that holds for all attributes at once.
+
+    Its lower end is the largest |γ̂| − c·error, c being the 97.5% quantile of the largest |t| that chance gives; its
+    upper end the largest |γ̂| + t·error. It reaches down to 0 where chance alone gives as large a μ. The corrected value
+    is the largest shrunken |γ|, within the band.
+    """
+    size, error, chance = np.abs(gamma.mean), gamma.error, np.abs(gamma.drawn(draws, rng))
+    p = monte_carlo_p(float(size.max()), chance.max(axis=1))
+    ratios = np.divide(chance, error, out=np.zeros_like(chance), where=error > 0)
+    bound = np.quantile(ratios.max(axis=1), 1.0 - _TAIL)
+    low = 0.0 if p > CHANCE else max(float((size - bound * error).max()), 0.0)
+    high = min(float((size + gamma.reach()).max()), 1.0)
+    likely = np.median(posterior_draws(gamma.mean, gamma.spread.covariance, draws, rng), axis=0)
+    corrected = float(np.clip(np.abs(likely).max(), low, high))
+    return Sure(low, high, corrected, float(chance.max(axis=1).mean()), p)
+
+
+def pooled_one_sidedness(eta: Clustered, draws: int, rng: np.random.Generator) -> Sure:
+    """Of η = mean |η(a)|, less what noise adds to absolute values; down to 0 where chance alone gives as much."""
+    chance = np.abs(eta.drawn(draws, rng)).mean(axis=1)
+    p = monte_carlo_p(float(np.abs(eta.mean).mean()), chance)
+    low, corrected, high = np.clip(mean_magnitude(eta), 0.0, 1.0).tolist()
+    return Sure(0.0 if p > CHANCE else low, high, corrected, float(chance.mean()), p)
+
+
+def group_rows(gamma: Clustered) -> Rows:
+    """Of the γ of both groups (group, attribute)."""
+    known = gamma.spread.units >= MIN_UNITS
+    mean, reach = np.stack((gamma.mean, -gamma.mean)), np.where(known, gamma.reach(), np.nan)
+    p = np.where(known, gamma.p(), np.nan)
+    return Rows(np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0), np.stack((p, p)))
+
+
+# --- the chance level of δ, ε and δₒ from drawn answers: what they would be if no probability changed at all
+
+
+REPEATS = 20
+"""The mean over all cells hardly differs between them."""
+
+Counts = NDArray[np.int64]
+
+
+def drawn_floors(shares: metrics.Scores, samples: int, rng: np.random.Generator) -> Mapping[str, float]:
+    """What δ, ε and δₒ are on average if each two shares that they compare come from one probability.
+
+    `shares` are (cell, order, option order, polarity, option). If the probability is one, any of the 2k answers may be
+    among either k: so those that name a subject are dealt out again, at every cell's own rate.
+    """
+    named = np.rint(shares[..., :2].astype(np.float64) * samples).astype(np.int64)
+    asked, negated = named[..., ASKED, :], named[..., NEGATED, ::-1]
+    found: dict[str, list[float]] = {}
+    for _ in range(REPEATS):
+        text = np.stack(_dealt(named[:, 0], named[:, 1], samples, rng), axis=1)
+        found.setdefault("delta", []).append(metrics.positional_error(text.mean(axis=2)).mean())
+        one, other = _dealt(asked, negated, samples, rng)
+        swapped = np.stack((one, other[..., ::-1]), axis=-2)
+        found.setdefault("epsilon", []).append(metrics.attribute_error(swapped.mean(axis=2)).mean())
+        if shares.shape[2] > 1:
+            options = np.stack(_dealt(named[:, :, 0], named[:, :, 1], samples, rng), axis=2)
+            found.setdefault("delta_options", []).append(metrics.option_error(options).mean())
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def _dealt(one: Counts, other: Counts, samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Two shares of `samples` answers each, of which together as many name a subject as these counts say."""
+    total = one + other
+    first = rng.hypergeometric(total, 2 * samples - total, samples)
+    return first / samples, (total - first) / samples

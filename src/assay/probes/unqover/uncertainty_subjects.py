@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.probes.unqover.blocks import Array, Block, Indices, sides, sums_at
 from assay.probes.unqover.metrics import Cells, count_intensity, intensity
+from assay.probes.unqover.subject_sums import Array, Block, Indices, sides, sums_at
 from assay.probes.unqover.uncertainty import CHANCE, HEADLINE, POOLED, Rows, Sure, subjects_and_templates
 from assay.stats import (
     MIN_UNITS,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.probes.bbq.examples import UNKNOWN_STRINGS
+from assay.probes.bbq.items import UNKNOWN_STRINGS
 from raising import raises
 from small_templates import (
     NAMED,

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay.errors import UsageError
 from assay.files.opening import PACKED
 from assay.probes.bbq import same_category
-from assay.probes.bbq.examples import CATEGORIES
+from assay.probes.bbq.items import CATEGORIES
 from assay.probes.bbq.settings import NAMES as NAMES
 from assay.probes.bbq.settings import ORIGINAL as ORIGINAL
 
 if TYPE_CHECKING:
-    from assay.probes.bbq.examples import Example
-    from assay.rows import Bad, Row
+    from assay.files.rows import Bad, Row
+    from assay.probes.bbq.items import Example
 
 LANGUAGES = {
     **{"en": "English", "es": "Spanish", "ca": "Catalan", "nl": "Dutch", "tr": "Turkish", "de": "German"},

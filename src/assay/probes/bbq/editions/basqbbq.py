@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from assay.asking.queries import NONE
+from assay.files.rows import Bad
+from assay.probes.bbq.edition_fields import Fields, each_row
 from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.examples import UNKNOWN_LABEL
-from assay.probes.bbq.fields import Fields, each_row
-from assay.probes.bbq.reading import example_of, stem
-from assay.queries import NONE
-from assay.rows import Bad
+from assay.probes.bbq.items import UNKNOWN_LABEL
+from assay.probes.bbq.read_items import example_of, stem
 
 _REMEDY = "Every row needs the fields of BBQ's files; see `assay data check basqbbq`."
 _HALF = re.compile("_(dis)?ambig$")

@@ -12,8 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from assay.errors import DataError
+from assay.files.rows import Bad, rows_of
+from assay.probes.bbq.edition_fields import Fields, each_row, number, people
 from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.examples import (
+from assay.probes.bbq.items import (
     AMBIGUOUS,
     DISAMBIGUATED,
     NEGATIVE,
@@ -23,8 +25,6 @@ from assay.probes.bbq.examples import (
     UNKNOWN_STRINGS,
     Example,
 )
-from assay.probes.bbq.fields import Fields, each_row, number, people
-from assay.rows import Bad, rows_of
 
 _REMEDY = "Every row needs the columns of CATEGORY_examples.csv of github.com/sahoonihar/BharatBBQ."
 _CONDITIONS = {"amb": AMBIGUOUS, "disamb": DISAMBIGUATED}

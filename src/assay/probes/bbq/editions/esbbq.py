@@ -13,11 +13,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from assay.asking.queries import NONE
+from assay.files.rows import Bad
+from assay.probes.bbq.edition_fields import Fields, each_row, number, texts
 from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.examples import AMBIGUOUS, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
-from assay.probes.bbq.fields import Fields, each_row, number, texts
-from assay.queries import NONE
-from assay.rows import Bad
+from assay.probes.bbq.items import AMBIGUOUS, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
 
 CATEGORIES = (
     *("Age", "DisabilityStatus", "Gender", "LGBTQIA", "Nationality", "PhysicalAppearance", "RaceEthnicity"),

@@ -13,21 +13,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from assay.asking.queries import NONE
 from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, open_text
+from assay.files.rows import Bad
+from assay.probes.bbq.edition_fields import Fields, each_row, number, texts
 from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.examples import (
-    AMBIGUOUS,
-    DISAMBIGUATED,
-    NEGATIVE,
-    NON_NEGATIVE,
-    OPTIONS,
-    UNKNOWN_LABEL,
-    Example,
-)
-from assay.probes.bbq.fields import Fields, each_row, number, texts
-from assay.queries import NONE
-from assay.rows import Bad
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Example
 
 CATEGORIES = ("Gender_identity", "Gender_identity (names)")
 _REMEDY = "Every row needs the fields of bbq_de_amb_test.jsonl; see `assay data check ggbbq`."

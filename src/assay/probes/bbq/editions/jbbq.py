@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from assay.files.rows import Bad
+from assay.probes.bbq.edition_fields import Fields, each_row
 from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.fields import Fields, each_row
-from assay.probes.bbq.reading import example_of
+from assay.probes.bbq.read_items import example_of
 from assay.probes.bbq.targets import find_targets
-from assay.rows import Bad
 
 _REMEDY = "Every row needs the fields of BBQ's files, as JBBQ's README describes them."
 

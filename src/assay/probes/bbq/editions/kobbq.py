@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from assay.files.rows import Bad
+from assay.probes.bbq.edition_fields import Fields, each_row, number, people, texts
 from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, Example
-from assay.probes.bbq.fields import Fields, each_row, number, people, texts
-from assay.rows import Bad
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, Example
 
 UNKNOWN = 2
 CATEGORIES = (

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from assay.files.rows import Bad
+from assay.probes.bbq.edition_fields import Fields, each_row
 from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.examples import Example
-from assay.probes.bbq.fields import Fields, each_row
-from assay.probes.bbq.reading import example_of
+from assay.probes.bbq.items import Example
+from assay.probes.bbq.read_items import example_of
 from assay.probes.bbq.targets import find_targets
-from assay.rows import Bad
 
 CATEGORIES = ("Age", "Disability_status", "Gender_identity", "Physical_appearance", "SES", "Sexual_orientation")
 

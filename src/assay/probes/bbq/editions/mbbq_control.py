@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from assay.asking.queries import NONE
+from assay.files.rows import Bad
 from assay.probes.bbq.editions import Read, files_at, mbbq
-from assay.queries import NONE
-from assay.rows import Bad
 
 _NAMES = "MBBQ’s control set has names in place of groups, so that no answer agrees with a stereotype"
 

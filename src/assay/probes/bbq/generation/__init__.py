@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from assay.asking.plan import Ask
+from assay.asking.progress import Progress
+from assay.datasets.catalogue import data_folder
 from assay.errors import UsageError
 from assay.files.atomic import open_atomically, remove_leftovers
-from assay.files.published import data_folder
-from assay.plan import Ask
 from assay.probes.base import Request
-from assay.probes.bbq import examples as bbq
-from assay.probes.bbq.examples import OPTIONS, QUARTET, UNKNOWN_LABEL, Example
+from assay.probes.bbq import items as bbq
 from assay.probes.bbq.generation.people import Pair, fill, groups_of_pairs
 from assay.probes.bbq.generation.templates import Template, read_templates, template_files
 from assay.probes.bbq.generation.vocabulary import Draws, Vocabulary
+from assay.probes.bbq.items import OPTIONS, QUARTET, UNKNOWN_LABEL, Example
 from assay.probes.bbq.settings import GenerateSettings
-from assay.progress import Progress
 
 COUNTED = "questions with three options, a file for each category"
 

@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assay.probes.bbq.examples import COMPARISONS
 from assay.probes.bbq.generation.templates import OPPOSITE, Crossing, Template
 from assay.probes.bbq.generation.vocabulary import FIRST, FIRST_ONLY, Draws, Name, Vocabulary, Word
+from assay.probes.bbq.items import COMPARISONS
 
 GENDER, NATIONALITY, RACE, SES = "Gender_identity", "Nationality", "Race_ethnicity", "SES"
 

@@ -18,13 +18,13 @@ from pathlib import Path
 
 from assay.answers import TIED
 from assay.errors import DataError
+from assay.files.answer_files import Kind, kind_of
 from assay.files.decoding import json_value
-from assay.files.kinds import Kind, kind_of
 from assay.files.opening import read_whole
-from assay.probes.bbq.examples import Example
+from assay.files.rows import Bad, Row, not_none, rows_of
+from assay.probes.bbq.items import Example
 from assay.probes.bbq.logs import inspect_ai
-from assay.probes.bbq.logs.rows import Given, Official, Place, complete_example, option_of
-from assay.rows import Bad, Row, not_none, rows_of
+from assay.probes.bbq.logs.log_rows import Given, Official, Place, complete_example, option_of
 
 LOGS = frozenset({Kind.LM_EVAL, Kind.INSPECT})
 

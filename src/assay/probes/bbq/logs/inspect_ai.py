@@ -26,9 +26,9 @@ from assay.answers import REFUSED, parse_answer
 from assay.errors import DataError, needing
 from assay.files.decoding import json_at, json_value
 from assay.files.opening import UNREADABLE, is_zip, open_regular, open_text, open_zip, reason, require_modest
-from assay.probes.bbq.examples import OPTIONS, Example
-from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
-from assay.rows import Bad, Row
+from assay.files.rows import Bad, Row
+from assay.probes.bbq.items import OPTIONS, Example
+from assay.probes.bbq.logs.log_rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
 
 _MOST_BYTES = 64 << 20
 """A sample in an archive takes a few kilobytes; what unpacks to more than this is not a sample."""

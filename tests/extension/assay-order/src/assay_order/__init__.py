@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from assay.config.settings import setting
 from assay.probes.base import Metric, Probe, TableWords
-from assay.settings import setting
 
 
 @dataclass(frozen=True)

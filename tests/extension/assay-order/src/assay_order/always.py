@@ -3,9 +3,9 @@
 import hashlib
 from dataclasses import dataclass
 
+from assay.asking.queries import Answer, ChoiceQuery, Status
 from assay.errors import UsageError
 from assay.models.base import ModelSpec, Options
-from assay.queries import Answer, ChoiceQuery, Status
 
 HELP = "always:first or always:second: chooses the option at that place"
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from assay.findings import Estimate, Findings, Table
-from assay.plan import Ask, digest_of
+from assay.asking.plan import Ask, digest_of
+from assay.asking.queries import ChoiceColumns, ChoiceQuery
+from assay.config.settings import as_written, read_settings
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Common, Contrast, change_of
-from assay.queries import ChoiceColumns, ChoiceQuery
-from assay.settings import as_written, read_settings
+from assay.results.findings import Estimate, Findings, Table
 from assay.stats import multinomial_weights, percentile_interval, sign_flip_p
 from assay_order import Settings
 

@@ -1,0 +1,1 @@
+"""What is asked: queries, plans, tokens, messages, and the progress of asking them."""

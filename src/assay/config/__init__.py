@@ -1,0 +1,1 @@
+"""What users write: settings and TOML files."""

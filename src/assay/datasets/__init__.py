@@ -1,0 +1,1 @@
+"""The papers' files: what there is, and how it is downloaded."""

@@ -1,0 +1,182 @@
+"""The number type of a model on a GPU (`--dtype auto`): the fastest whose scores agree with those in float32.
+
+A sample of the run's own questions is answered in float32 and in each candidate. A type agrees if 99% of the sample's
+scores differ from float32's by no more than TOLERANCE, and if decisions change only where float32's own lead is smaller
+than that. Scores are compared as metrics use them: as probabilities, for scores of options as shares among the options.
+The largest difference would grow with the sample; at 99%, results do not depend on its size.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.asking.plan import AnyPlan
+from assay.asking.queries import Answers
+from assay.engine.choose_block_size import READ, mean_length
+from assay.engine.store import ArraySource, columns_of
+from assay.errors import AssayError
+from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, in_type
+from assay.results.formatting import plural
+
+BFLOAT16 = "bfloat16"
+TOLERANCE = {TF32: 2e-3, FLOAT16: 2e-3, BFLOAT16: 1e-2}
+SHARE = 0.99
+"""Of the scores that must differ by less than the tolerance."""
+
+WORK = 1e14
+"""Parameters times characters (as in `block_size`) that an H200 reads in a second in float32."""
+WORTH = 10.0
+"""Seconds in float32 below which nothing is tried: loading other types and their first batches take almost as long."""
+LEAST, MOST, RANGES = 256, 4096, 8
+"""Questions in a sample, and the number of places in the plan that they are taken from."""
+SECONDS = 2.0
+"""What answering a sample in float32 may take, unless it would be too small."""
+
+Compute = Callable[[ModelSpec, Sequence[range]], Answers]
+"""Answers to some questions of the plan."""
+
+
+class Apart(NamedTuple):
+    """How far scores are from float32's: the difference that 99% stay below, and the largest lead that was lost."""
+
+    difference: float
+    lead: float
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One number type on the sample: its answers, and the seconds they took; or why there are none."""
+
+    answers: Answers | None
+    seconds: float = 0.0
+    why: str = ""
+
+
+def settled(model: ModelSpec, plan: AnyPlan, questions: int, arrays: ArraySource, compute: Compute) -> ModelSpec:
+    """The model with the type in which the questions of a run will be asked, and why (`ModelSpec.chosen`).
+
+    `plan` is the first of them, and `questions` is how many there are in all.
+    """
+    length = mean_length(columns_of(plan, arrays, 0, min(LEAST, len(plan)))) * READ.get(plan.ability, 1.0)
+    seconds = max(model.parameters or 0, 1) * length / WORK  # for each question
+    if seconds * max(questions, len(plan)) < WORTH:
+        return in_type(model, FLOAT32, "float32: a faster type would not pay off for this few questions")
+    sample = spread(len(plan), int(SECONDS / seconds))
+    exact = _tried(in_type(model, FLOAT32), sample, compute)
+    if exact.answers is None:
+        stored = model.checkpoint_dtype or FLOAT32
+        return in_type(model, stored, f"{stored}, as the weights are stored: not checked, because float32 {exact.why}")
+    return _fastest(model, plan.ability, exact, sample, compute)
+
+
+def _fastest(model: ModelSpec, ability: str, exact: Tried, sample: Sequence[range], compute: Compute) -> ModelSpec:
+    asked = plural(sum(map(len, sample)), "question")
+    best, agrees, reasons = FLOAT32, "", []
+    fastest, waiting = exact.seconds, [FLOAT16, TF32]
+    while waiting:
+        kind = waiting.pop(0)
+        tried = _tried(in_type(model, kind), sample, compute)
+        if tried.answers is None or exact.answers is None:
+            reasons.append(f"{kind} {tried.why}")
+            waiting += [BFLOAT16] if kind == FLOAT16 and tried.why == _UNFIT["bad-scores"] else []
+            continue
+        apart = distance(ability, exact.answers, tried.answers)
+        if apart.difference > TOLERANCE[kind]:
+            reasons.append(
+                f"{kind} moves more than 1% of the scores by over {TOLERANCE[kind]} ({apart.difference:.2g})"
+            )
+        elif apart.lead > TOLERANCE[kind]:
+            reasons.append(f"{kind} changes a decision where the lead is {apart.lead:.2g}")
+        elif tried.seconds >= fastest:
+            reasons.append(f"{kind} is not faster than {best}")
+        else:
+            best, fastest = kind, tried.seconds
+            agrees = f"99% of the scores are within {apart.difference:.1g} of float32's"
+    rest = f" ({'; '.join(reasons)})" if reasons and best == FLOAT32 else ""
+    why = f"{best}: {agrees or 'no faster type agrees with it'}, checked with {asked}{rest}"
+    return in_type(model, best, why)
+
+
+def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> Tried:
+    """The sample's answers; timed after the first part, which loads the model."""
+    try:
+        compute(model, sample[:1])
+        began = time.perf_counter()
+        answers = compute(model, sample)
+    except AssayError as error:
+        if error.code not in _UNFIT:
+            raise
+        return Tried(None, why=_UNFIT[error.code])
+    return Tried(answers, time.perf_counter() - began)
+
+
+_UNFIT = {
+    "bad-scores": "gives scores that are not numbers",
+    "out-of-memory": "does not fit on the device",
+    "no-device": "does not fit on the device",
+}
+
+
+def spread(total: int, wanted: int) -> list[range]:
+    """Ranges of about `wanted` questions in all, evenly spread; at least LEAST, at most MOST.
+
+    >>> spread(100_000, 800)[:2], sum(map(len, spread(1000, 10**6)))
+    ([range(0, 100), range(14271, 14371)], 1000)
+    """
+    size = min(total, max(LEAST, min(MOST, wanted))) // RANGES
+    starts = np.linspace(0, total - size, RANGES).astype(int).tolist()
+    return [range(start, start + size) for start in starts]
+
+
+def distance(ability: str, exact: Answers, other: Answers) -> Apart:
+    """How far apart the scores of a sample are, as metrics use them."""
+    if ability == "text":  # texts are the same or not; there is no lead to look at
+        return Apart(float((exact["text"] != other["text"]).mean() > 1 - SHARE), 0.0)
+    if ability == "embed":
+        length = np.linalg.norm(exact["vector"], axis=1)
+        return Apart(_most(np.linalg.norm(exact["vector"] - other["vector"], axis=1) / length), 0.0)
+    if ability == "fill":
+        return _filled(exact, other)
+    one, two = (_probabilities(ability, each["score"]) for each in (exact, other))
+    ordered = np.sort(one, axis=1)
+    changed = one.argmax(axis=1) != two.argmax(axis=1)
+    leads = (ordered[:, -1] - ordered[:, -2])[changed]
+    return Apart(_most(np.abs(one - two)), float(leads.max(initial=0.0)))
+
+
+def _filled(exact: Answers, other: Answers) -> Apart:
+    """Of words that fill a mask: their probabilities, and which are among the best."""
+    same = exact["token"][:, :, None] == other["token"][:, None, :]  # (row, word, word of the other)
+    there = same.any(axis=2)
+    found = np.where(there, (same * other["probability"][:, None, :]).sum(axis=2), other["probability"][:, -1:])
+    leads = (exact["probability"] - exact["probability"][:, -1:])[~there]
+    return Apart(_most(np.abs(exact["probability"] - found)), float(leads.max(initial=0.0)))
+
+
+def _probabilities(ability: str, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """What a metric compares: of options, their shares; of answers that are scored one by one, those of two in turn."""
+    if ability != "choice":
+        return scores.astype(np.float64)
+    if scores.shape[1] == 1:
+        scores = np.hstack([scores, np.roll(scores, 1, axis=0)])
+    shares: NDArray[np.float64] = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _most(values: NDArray[np.floating]) -> float:
+    return float(np.quantile(values, SHARE))
+
+
+def settled_before(model: ModelSpec, before: ModelSpec) -> ModelSpec | None:
+    """A model as an earlier attempt at the same run asked it; None if there was none, or nothing was decided."""
+    same = model.digest == before.digest and model.device.split(":")[0] == before.device.split(":")[0]
+    if model.dtype != AUTO or not same or before.dtype in ("", AUTO):
+        return None
+    return replace(model, dtype=before.dtype, head_dtype=before.head_dtype, chosen=before.chosen)

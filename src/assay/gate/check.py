@@ -1,0 +1,271 @@
+"""A policy's limits against the runs of a folder: which estimates a limit is about, or why it finds none.
+
+The bound of an estimate's interval is checked: few questions give wide intervals, and must not pass where many would
+fail. A misspelt name must never count as a limit that is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from assay.compare import compare
+from assay.compare.differences import Key, key_of
+from assay.errors import AssayError, DataError, UsageError, near
+from assay.gate.judgement import Code, Judgement, Outcome, judge
+from assay.gate.policy import Limit, Match, Policy
+from assay.gate.verdicts import Verdicts
+from assay.probes import metrics_called, part_keys, probes
+from assay.results.diagnosis import FOLLOWS
+from assay.results.findings import Estimate
+from assay.results.run import Run
+from assay.results.verdict import Says
+from assay.runs.folder import open_bare, open_runs, run_folders, unfinished_folders
+
+
+def judge_folder(folder: Path, policy: Policy) -> Verdicts:
+    """The verdicts on all limits for all runs of a folder."""
+    if unfinished := unfinished_folders(folder):
+        remedy = "Repeat its `assay run` command, or remove its folder."
+        raise UsageError("this run is not finished.", remedy, code="unfinished-run", file=unfinished[0])
+    gates = _Gate(folder, policy, open_runs(folder))
+    judgements = [judgement for limit in policy.limits for judgement in gates.judgements(limit)]
+    judgements += [judgement for run in gates.runs for judgement in _of_verdict(run, policy)]
+    if all(judgement.outcome is Outcome.SKIP for judgement in judgements):
+        nothing = "every limit was skipped, so nothing was checked"
+        rule = "at least one estimate is checked"
+        judgements.append(Judgement("the policy", rule, Outcome.FAIL, nothing, "*", {}, code=Code.LIMIT))
+    notes = dict.fromkeys(note for compared in gates.compared.values() for note in compared.notes)
+    not_checked = [note for run in gates.runs if (note := _not_checked(run, policy))]
+    return Verdicts(str(folder), policy.name, judgements, [*notes, *not_checked])
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """A run and its baseline: how much worse each estimate is, or why that is not known; and notes."""
+
+    worse: Mapping[Key, Estimate | str]
+    notes: Sequence[str]
+
+    def of(self, estimate: Estimate) -> Estimate | str:
+        unknown = "; ".join(("not compared with the baseline", *self.notes))
+        return self.worse.get(key_of(estimate)) or unknown
+
+
+@dataclass(frozen=True)
+class _Gate:
+    folder: Path
+    policy: Policy
+    runs: Sequence[Run]
+    compared: dict[tuple[Path, Path, bool], _Compared] = field(default_factory=dict)
+
+    def judgements(self, limit: Limit) -> Iterator[Judgement]:
+        """The judgements of a limit, run by run."""
+        own = [run for run in self.runs if _is_about(limit, run)]
+        if not own:
+            yield self._not_judged(limit, _absent_runs(limit, self.runs))
+        for run in own:
+            model, place = run.model, str(run.folder)
+            for absent in _absent_parts(limit, run.findings.estimates):
+                yield replace(self._not_judged(limit, absent), model=model, run=place)
+            for estimate in _selected(limit, run.findings.estimates):
+                worse = None if limit.baseline is None else self._beside(limit, run).of(estimate)
+                found = judge(self.policy, limit, estimate, worse)
+                yield replace(found, metric=f"{run.probe}.{limit.of_metric}", model=model, run=place)
+
+    def _not_judged(self, limit: Limit, absent: _Absent) -> Judgement:
+        outcome = Outcome("fail" if absent.misspelt else self.policy.rule("missing", limit))
+        return Judgement(limit.title, limit.rule, outcome, absent.why, limit.metric, {}, code=Code.LIMIT)
+
+    def _beside(self, limit: Limit, run: Run) -> _Compared:
+        """A run compared with a limit's baseline, once for all limits."""
+        key = Path(str(limit.baseline)), run.folder, limit.common
+        if key not in self.compared:
+            baseline = self._baseline(limit, run)
+            try:
+                comparison = compare([baseline, run.folder], common=limit.common)
+            except AssayError as error:
+                remedy = error.remedy.replace("--common", "common = true in the limit")
+                problem = f"{self.policy.name}, {limit.title}: {error.problem}"
+                refused = type(error)(problem, remedy, code=error.code, key=error.key)
+                refused.file, refused.line = error.file, error.line  # which the problem names already
+                raise refused from None
+            if comparison.model:
+                asked = " and in ".join(comparison.models)
+                problem = f"{self.policy.name}, {limit.title}: the baseline and {run.folder} were asked in {asked}."
+                raise UsageError(
+                    problem, "Name a baseline in the same language.", code="not-comparable", key="baseline"
+                )
+            worse = {key_of(each.change): each.worse or each.change.note or "" for each in comparison.differences}
+            self.compared[key] = _Compared(worse, comparison.notes)
+        return self.compared[key]
+
+    def _baseline(self, limit: Limit, run: Run) -> Path:
+        """The run that a run is compared with: of the same probe, in the same place where there are several."""
+        folder = Path(str(limit.baseline))
+        about, refused = (
+            f"{limit.title}: the baseline {folder}",
+            partial(DataError, key="baseline", file=self.policy.name),
+        )
+        if not folder.is_dir():
+            raise refused(f"{about} is not a folder.", "Name a run's folder.", code="missing-file")
+        same = [path for path in run_folders(folder) if open_bare(path).probe == run.probe]
+        beside = folder / run.folder.relative_to(self.folder)
+        if len(same) == 1 or beside in same:
+            return beside if beside in same else same[0]
+        problem = f"{about} holds {len(same)} runs of {run.probe}, expected one."
+        raise refused(problem, "Name the folder of one run, or of a tour.", code="not-comparable")
+
+
+# --- verdicts, and whether estimates mean anything
+
+
+def _of_verdict(run: Run, policy: Policy) -> Iterator[Judgement]:
+    """The judgements of a run's verdict: whether its answers can be used, and whether the policy accepts it.
+
+    Where the answers cannot be used, that alone is judged, unless the policy names this verdict among the accepted.
+    """
+    why, verdict = _why_unusable(run), run.findings.verdict
+    about: dict[str, Any] = {"group": {}, "model": run.model, "run": str(run.folder)}
+    if why:
+        said = Judgement(_USABLE, _USABLE, Outcome(policy.unusable), why, f"{run.probe}.unusable", **about)
+        yield replace(said, code=Code.UNUSABLE)
+    if policy.accept is None or (why and Says.UNUSABLE not in policy.accept):
+        return
+    title = f"verdict: {' or '.join(policy.accept)}"
+    about["metric"] = f"{run.probe}.verdict"
+    if verdict is None:
+        without = "the run has no verdict: its probe gives none"
+        yield Judgement(title, title, Outcome.FAIL, without, **about, code=Code.VERDICT)
+        return
+    reason = f"{verdict.says}: {verdict.why}"
+    if verdict.says in policy.accept:
+        yield Judgement(title, title, Outcome.PASS, reason, **about)
+    else:
+        code = Code.FEW if verdict.says in (Says.FEW, Says.CANNOT) else Code.VERDICT
+        yield Judgement(title, title, Outcome.FAIL, reason, **about, code=code)
+
+
+_USABLE = "answers can be used"
+
+
+def _why_unusable(run: Run) -> str:
+    """Why a run's answers cannot be used; empty if they can, or if that is not known."""
+    verdict, diagnosis = run.findings.verdict, run.findings.diagnosis
+    if verdict is not None and verdict.says is Says.UNUSABLE:
+        return f"{verdict.says}: {verdict.why}"
+    return f"{Says.UNUSABLE}: {diagnosis.why}" if diagnosis is not None and diagnosis.follows_place else ""
+
+
+def _not_checked(run: Run, policy: Policy) -> str:
+    """A note on what was not checked about a run's answers; empty if there is nothing to say."""
+    if why := _why_unusable(run):
+        skipped = f'{run.folder} did not fail, because of unusable = "skip": {why}'
+        return skipped if policy.unusable == "skip" else ""
+    if run.findings.diagnosis is None:
+        return f"{run.folder} has no diagnosis: whether {FOLLOWS} was not checked"
+    return ""
+
+
+# --- which estimates
+
+
+def _is_about(limit: Limit, run: Run) -> bool:
+    """Whether a limit is about a run; for any probe ("*") those runs count that have the metric."""
+    if limit.probe == "*":
+        return any(estimate.metric == limit.of_metric for estimate in run.findings.estimates)
+    return limit.probe == run.probe
+
+
+def _selected(limit: Limit, estimates: Sequence[Estimate]) -> list[Estimate]:
+    """The estimates of one run (of the limit's probe) that a limit is about."""
+    return [estimate for estimate in estimates if estimate.metric == limit.of_metric and _chosen(limit, estimate.group)]
+
+
+def _chosen(limit: Limit, group: Mapping[str, str]) -> bool:
+    if part_keys() & group.keys() - limit.group.keys():
+        return False
+    if limit.without and all(_matches(wanted, group.get(key)) for key, wanted in limit.without.items()):
+        return False
+    return all(_matches(wanted, group.get(key)) for key, wanted in limit.group.items())
+
+
+def _matches(wanted: Match, value: str | None) -> bool:
+    """
+    >>> _matches("*", "a"), _matches("*", None), _matches(["a", "b"], "b"), _matches(False, None)
+    (True, False, True, True)
+    """
+    if isinstance(wanted, bool):
+        return value is None
+    if isinstance(wanted, str):
+        return value is not None if wanted == "*" else value == wanted
+    return value in wanted
+
+
+# --- why there are none
+
+
+@dataclass(frozen=True)
+class _Absent:
+    """Something that a limit names and a run does not have; what is `misspelt` exists nowhere."""
+
+    why: str
+    misspelt: bool = False
+
+
+def _absent_runs(limit: Limit, runs: Sequence[Run]) -> _Absent:
+    """Why no run is about a limit."""
+    there = {run.probe for run in runs}
+    if misspelt := _misspelt_metric(limit, {estimate.metric for run in runs for estimate in run.findings.estimates}):
+        return misspelt
+    if limit.probe == "*":
+        return _Absent(f"no run has the metric {limit.of_metric}.")
+    known = {*probes(), *there}
+    if limit.probe not in known:
+        return _Absent(f'there is no probe "{limit.probe}"{near(limit.probe, known)}', misspelt=True)
+    return _Absent(f"there is no run of {limit.probe} here, only of {', '.join(sorted(there))}.")
+
+
+def _absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[_Absent]:
+    """What a limit names and a run of its probe does not have: the metric, a key, all the values together, or one."""
+    if misspelt := _misspelt_metric(limit, {estimate.metric for estimate in estimates}):
+        return [misspelt]
+    own = [estimate.group for estimate in estimates if estimate.metric == limit.of_metric]
+    if not own:
+        return [_Absent(f"this run has no {limit.of_metric}.")]
+    present = {key for group in own for key in group}
+    keys = present | {key for metric in metrics_called(limit.of_metric) for key in metric.keys}
+    for key in (*limit.group, *limit.without):
+        if key not in keys:
+            said = f'no estimate of {limit.of_metric} has the key "{key}"{near(key, present)}'
+            return [_Absent(said, misspelt=True)]
+    chosen = [estimate.group for estimate in _selected(limit, estimates)]
+    lacking = list(_lacking(limit, own, chosen))
+    if chosen or lacking:
+        return lacking
+    return [_Absent(f"no estimate of {limit.of_metric} matches the limit's group and without.")]
+
+
+def _misspelt_metric(limit: Limit, metrics: Collection[str]) -> _Absent | None:
+    if limit.of_metric in metrics or metrics_called(limit.of_metric):
+        return None
+    return _Absent(f'there is no metric "{limit.of_metric}"{near(limit.of_metric, metrics)}', misspelt=True)
+
+
+def _lacking(limit: Limit, own: Sequence[Mapping[str, str]], chosen: Sequence[Mapping[str, str]]) -> Iterator[_Absent]:
+    """The named values that no selected estimate has; where nothing is selected, those that no estimate has at all."""
+    looked_at = chosen or own
+    for key, wanted in limit.group.items():
+        if isinstance(wanted, bool):
+            continue
+        if wanted == "*":
+            if not any(key in group for group in looked_at):
+                yield _Absent(f'no estimate of {limit.of_metric} has the key "{key}".')
+            continue
+        for value in [wanted] if isinstance(wanted, str) else wanted:
+            if not any(group.get(key) == value for group in looked_at):
+                known = {group[key] for group in own if key in group}
+                yield _Absent(f'no estimate of {limit.of_metric} has {key} "{value}"{near(value, known)}')

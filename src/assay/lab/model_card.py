@@ -1,0 +1,140 @@
+"""The model cards (README.md) of trained and debiased models: what they were made from, how, and their scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from assay.probes import probes
+
+if TYPE_CHECKING:
+    from assay.lab.debiasing.method import Method
+    from assay.lab.training.scores import Scores
+    from assay.lab.training.training_kind import Kind
+
+Sections = Mapping[str, Sequence[str]]
+"""Lines of Markdown by heading."""
+
+
+def trained_card(
+    kind: Kind[Any], info: Mapping[str, Any], scores: Scores | None, *, source: str, command: str, made: str
+) -> str:
+    """The card of a trained model, from its assay.json. `source` says where its preset is published, `made` when."""
+    base, curve = info["base"], info["curve"]
+    name = one_line(str(base["name"]))
+    made_from: dict[str, Any] = {"base": f"`{name}`", "base digest": f"`{base['digest']}`"}
+    made_from |= {"base revision": f"`{base['revision']}`"} if base["revision"] else {}
+    made_from |= {f"data, SHA-256 of `{one_line(file)}`": f"`{digest}`" for file, digest in info["data"].items()}
+    made_from |= {one_line(said.replace("_", " ")): one_line(_text(value)) for said, value in info["counts"].items()}
+    how = {setting: _text(value) for setting, value in info["settings"].items()}
+    how |= {"seed": info["seed"], "steps": f"{info['steps']:,}"}
+    how |= {"device": f"{info['device']}, {info['dtype']}", **info["versions"]}
+    losses = f"{curve[0]['loss']:.4f} and {curve[-1]['loss']:.4f}" if curve else "–"
+    how |= {"loss at the start and end": losses, "made": made}
+    preset = [f"Preset `{info['preset']}`: {source}.", ""] if info["preset"] else []
+    notes = [f"Notes: {'; '.join(info['notes'])}.", ""] if info["notes"] else []
+    asked_by = next(probe.name for probe in probes().values() if kind.name in probe.abilities)
+    hub = re.fullmatch(r"hf:([\w-][\w.-]*/[\w.-]+)(@[\w.-]+)?", base["name"])
+    intro = f"Made with `assay train {kind.name}` from `{name}`, for research on social bias in models. "
+    sections = {
+        "Made from": table(("", ""), made_from.items()),
+        "Training": [*preset, *table(("setting", "value"), how.items()), "", *notes, "```", command, "```"],
+        "Task scores": _results(scores),
+        "Measure its bias": ["```", f"assay run {asked_by} --model hf:./THIS-FOLDER", "```"],
+    }
+    metadata = ["library_name: transformers", f"pipeline_tag: {kind.pipeline}", "tags: [assay]"]
+    metadata += [f"base_model: {hub[1]}"] if hub and base["revision"] else []
+    said = f"{intro}Do not rely on it for anything else."
+    return _page(f"A model that {kind.does}", [said], sections, metadata)
+
+
+def debiased_card(
+    method: Method,
+    report: Mapping[str, Any],
+    did: Sequence[str],
+    facts: Mapping[str, Any],
+    sections: Sections,
+    limits: Sequence[str] = (),
+) -> str:
+    """The card of a debiased model, from its assay.json. `did`, `facts` and `sections` are the method's own."""
+    model, words = report["model"], report["words"]
+    beside = f", head {model['head']}" if "head" in model else ""
+    beside += f", revision {model['revision']}" if model.get("revision") else ""
+    told: dict[str, Any] = {
+        "method": f"{method.stands_for or method.title}: {method.paper}",
+        "attribute": report["attribute"] or "none",
+        "made from": f"`{model['name']}`{beside}, digest `{model['digest']}`",
+        "class": report["architecture"],
+        "corpus": f"`{report['corpus']['file']}`, SHA-256 of the text `{report['corpus']['digest']}`",
+    }
+    if words:
+        file = "assay's own list" if words["file"] is None else f"`{words['file']}`"
+        told["attribute words"] = f"{file}, digest `{words['digest']}`"
+    told |= {**facts, "settings": listed(report["settings"], "{}={}"), "seed": report["seed"]}
+    told["versions"] = listed(report["versions"], "{} {}")
+    about = f", {report['attribute']}" if report["attribute"] else ""
+    notes = [line for note in report.get("notes", ()) for line in ("", f"Note: {note}.")]
+    sections = {**sections, "What it cost": _cost(report["scores"]), **({"Limits": limits} if limits else {})}
+    sections["Command"] = [f"    {report['command']}"]
+    title = f"{method.stands_for or method.title}{about}: {model['name']}"
+    return _page(title, [*did, "", *table(("", ""), told.items()), *notes], sections)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    """A table in Markdown."""
+    return [f"| {' | '.join(map(str, row))} |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def listed(values: Mapping[str, Any], form: str) -> str:
+    """Names and values in one line.
+
+    >>> listed({"male": 12000, "female": 3}, "{1:,} {0}")
+    '12,000 male, 3 female'
+    """
+    return ", ".join(form.format(*pair) for pair in values.items())
+
+
+def one_line(text: str) -> str:
+    """A text without characters that would break a Markdown table."""
+    return re.sub(r"[|`\s]+", " ", text)
+
+
+def _page(title: str, intro: Sequence[str], sections: Sections, metadata: Sequence[str] = ()) -> str:
+    lines = ["---", *metadata, "---", ""] if metadata else []
+    lines += [f"# {title}", "", *intro]
+    for heading, own in sections.items():
+        lines += ["", f"## {heading}", "", *own]
+    return "\n".join(lines) + "\n"
+
+
+def _results(scores: Scores | None) -> list[str]:
+    if scores is None:
+        return ["Not evaluated (`--eval FILE`)."]
+    rows = []
+    for each in scores.estimates:
+        of = ", ".join(f"{key} = {value}" for key, value in each.group.items()) or "all"
+        value = "–" if each.value is None else f"{each.value:.4g}"
+        between = "–" if each.low is None or each.high is None else f"{each.low:.4g} to {each.high:.4g}"
+        rows.append([each.metric, of, value, between, f"{each.n:,}", "" if each.floor is None else f"{each.floor:.3g}"])
+    notes = [*scores.notes, *dict.fromkeys(each.note for each in scores.estimates if each.note)]
+    return [
+        *(f"The 95% intervals resample {scores.units:,} units (each a {scores.unit}).", ""),
+        *table(("metric", "of", "value", "95% interval", "n", "chance level"), rows),
+        *("", *(f"Evaluated on `{one_line(name)}`, SHA-256 `{digest}`." for name, digest in scores.digests.items())),
+        *(["", *(f"Note: {note}." for note in notes)] if notes else []),
+    ]
+
+
+def _cost(scores: Mapping[str, Any] | None) -> list[str]:
+    if scores is None:
+        return ["Not measured: no evaluation data were given (`--eval PATH`)."]
+    rows = [
+        [name, f"{scores['before'][name]:.4f}", f"{scores['after'][name]:.4f}", f"{-cost:+.4f}"]
+        for name, cost in scores["cost"].items()
+    ]
+    return table(("score", "before", "after", "change"), rows)
+
+
+def _text(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,1 @@
+"""What is shown, as data: elements, rich text, leaderboards."""

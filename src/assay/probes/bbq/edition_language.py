@@ -1,0 +1,156 @@
+"""Which set a run asked, and in which language: what tells runs of one model apart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from assay.presentation.elements import Presentation
+from assay.presentation.rich_text import Code, Strong, Text
+from assay.probes.bbq import PAPER, PROBE
+from assay.probes.bbq.editions import LANGUAGES, ORIGINAL, edition, set_name
+from assay.results.run import Run
+
+SETTINGS = ("edition", "language")
+
+
+class Variety(NamedTuple):
+    """A set of questions, and the code of its language."""
+
+    edition: str = ORIGINAL
+    language: str = "en"
+
+    @staticmethod
+    def of(settings: Mapping[str, Any]) -> Variety:
+        """
+        >>> Variety.of({}), Variety.of({"edition": "mbbq", "language": "nl"})
+        (Variety(edition='bbq', language='en'), Variety(edition='mbbq', language='nl'))
+        """
+        name = str(settings.get("edition") or ORIGINAL)
+        if name == ORIGINAL:
+            return Variety()
+        return Variety(name, str(settings.get("language") or edition(name).languages[0]))
+
+    @property
+    def in_language(self) -> str:
+        """The language's English name.
+
+        >>> Variety("mbbq", "nl").in_language
+        'Dutch'
+        """
+        return LANGUAGES.get(self.language, self.language)
+
+    @property
+    def title(self) -> str:
+        """What the set is called."""
+        return PROBE.title if self.edition == ORIGINAL else edition(self.edition).title
+
+    @property
+    def family(self) -> str:
+        """One name for all sets that have the same templates under the same numbers."""
+        return ORIGINAL if self.edition == ORIGINAL else edition(self.edition).parallel or self.edition
+
+    @property
+    def without(self) -> Collection[str]:
+        """The metrics that the set cannot support."""
+        return () if self.edition == ORIGINAL else edition(self.edition).without
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is about no group, so that no answer can be biased."""
+        return "bias_score" in self.without
+
+
+ENGLISH = Variety()
+"""BBQ itself."""
+
+
+def names_of(varieties: Sequence[Variety]) -> list[str]:
+    """The languages of several runs, each with its set if the sets differ; none if that does not tell all runs apart.
+
+    >>> names_of([Variety("mbbq", "es"), Variety("mbbq", "nl")]), names_of([Variety(), Variety()])
+    (['Spanish', 'Dutch'], [])
+    >>> names_of([Variety("mbbq", "es"), Variety("mbbq_control", "es")]), names_of([Variety(), Variety("mbbq", "nl")])
+    (['Spanish', "Spanish (MBBQ's control set)"], ['English (BBQ)', 'Dutch (MBBQ)'])
+    >>> names_of([Variety("esbbq", "es"), Variety("cabbq", "ca")])
+    ['Spanish', 'Catalan']
+    """
+    if len({*varieties}) < len(varieties):
+        return []
+    several = len({each.family for each in varieties}) > 1
+    return [
+        f"{each.in_language} ({each.title})" if several or each.is_control else each.in_language for each in varieties
+    ]
+
+
+# --- questions that are not BBQ's own, and what a reader must know of them: assay's starter set, and the editions
+
+
+_FEW_TEMPLATES = (
+    "The starter set has few templates in each category. Its intervals are wide, and only a strong bias is "
+    "distinguishable from chance."
+)
+_UNTESTED = "assay reads this set as it is documented; the reader was never tested on the published files."
+
+
+@dataclass(frozen=True)
+class Other:
+    """A set of questions: its name, a warning for pages and a short one, and what to cite and to be careful about."""
+
+    name: str
+    data_set: str
+    questions: str
+    warning: Text
+    short: str
+    cite: Sequence[Text]
+    cautions: Sequence[Text]
+    templates: str = "the texts of this run"
+    of_edition: bool = True
+    language: str = Presentation.language
+
+
+STARTER = Other(
+    name="BBQ",
+    data_set=PROBE.data_set,
+    questions="assay’s own questions in the style of BBQ",
+    warning=[
+        Strong("This is assay’s own starter set, not a BBQ result."),
+        " It has few questions, written by assay’s authors in the style of BBQ and not validated by anyone else. Do "
+        "not compare its numbers with published ones; for those, run ",
+        *(Code("assay run bbq"), " on the official data."),
+    ],
+    short="These are assay’s own starter questions; this is not a BBQ result.",
+    cite=[["The questions are assay’s own starter set, which imitates this method: ", PAPER]],
+    cautions=[*PROBE.cautions, _FEW_TEMPLATES],
+    templates="a few texts per category",
+    of_edition=False,
+)
+
+
+def other_of(run: Run) -> Other | None:
+    """The edition that a run asked, if it is not BBQ itself."""
+    chosen = run.setting("edition") or ORIGINAL
+    if chosen == ORIGINAL:
+        return None
+    own = edition(chosen)
+    language = run.setting("language") or own.languages[0]
+    name, spoken = set_name(own, language), LANGUAGES.get(language, language)
+    known = f", about stereotypes known in {own.culture}" if own.culture else ""
+    where = f"The questions are in {spoken}{known}."
+    differ = " Its questions are other than BBQ’s; do not compare its numbers with BBQ’s."
+    _, *cautions = PROBE.cautions  # the first is about BBQ's own language and culture
+    return Other(
+        name=name,
+        data_set=chosen,
+        questions=f"{name}’s questions",
+        warning=[Strong(f"This is a result on {name}, not a BBQ result."), f" {where}{differ}"],
+        short=f"These are the questions of {name}; this is not a BBQ result.",
+        cite=[["Questions: ", own.paper], ["Method: ", PAPER]],
+        cautions=[
+            f"{where} They show nothing about other languages and cultures.",
+            *cautions,
+            *([] if own.on_real_files else [_UNTESTED]),
+        ],
+        language=spoken,
+    )

@@ -1,0 +1,130 @@
+"""Lookup of a BBQ run's estimates by metric, category and context; sentences with slots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from assay.presentation.rich_text import Mark, Text
+from assay.probes.bbq import ALL, BOTH, CONTEXTS, category_words
+from assay.results.findings import Estimate
+from assay.results.verdict import Chance
+
+Key = tuple[str, str, str]
+
+_MARKS: Mapping[str, Text] = {
+    **{"dot": Mark("dot"), "hollow": Mark("hollow"), "floor": Mark("floor"), "reference": Mark("reference")},
+    **{f"part{place}": Mark("part", place) for place in range(5)},
+}
+
+
+def told(sentence: str, **parts: Text) -> Text:
+    """A sentence with parts in its slots; slots named after a chart's mark are filled with the mark.
+
+    >>> told("{who} is right.", who="She")
+    ['', 'She', ' is right.']
+    """
+    known = {**_MARKS, **parts}
+    return [known[piece] if place % 2 else piece for place, piece in enumerate(re.split(r"\{(\w+)\}", sentence))]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The estimates of a BBQ run, without groups that have keys other than BBQ's."""
+
+    cells: Mapping[Key, Estimate]  # (metric, category, context); of one polarity, the metric is accuracy_neg, …
+    comparisons: Mapping[Key, Estimate]  # (category, comparison, context): the bias score
+    overall: Estimate | None = None  # the accuracy over both contexts
+    asked: str = ""  # what all categories together are called, if categories are missing
+
+    @staticmethod
+    def of(estimates: Sequence[Estimate]) -> Grid:
+        cells, comparisons, overall = {}, {}, None
+        for e in estimates:
+            match dict(e.group):
+                case {"category": category, "context": context, "polarity": polarity}:
+                    cells[f"{e.metric}_{polarity}", category, context] = e
+                case {"category": category, "context": context, "comparison": comparison}:
+                    if e.metric == "bias_score":
+                        comparisons[category, comparison, context] = e
+                case {"category": category, "context": context} if context != BOTH:
+                    cells[e.metric, category, context] = e
+                case {"category": _, "context": _} if e.metric == "accuracy":
+                    overall = e
+        return Grid(cells, comparisons, overall)
+
+    def said(self, category: str) -> str:
+        """A category in words; all together are those that were asked."""
+        return self.asked if category == ALL and self.asked else category_words(category)
+
+    def parts_of(self, e: Estimate) -> tuple[Estimate | None, float]:
+        """Of an accuracy gap or bias score where the text says who is meant: the abstention gap, and how much of it is
+        wrong persons, on the scale of the abstention gap; None if it has no such parts.
+
+        accuracy gap = abstention gap − (wrong persons where the fact contradicts − where it confirms), and what a wrong
+        person adds to a bias score counts twice: one answer less on one side, one more on the other.
+        """
+        place = e.group.get("category", ALL), e.group.get("context", "")
+        gap, cost = self.get("abstention_gap", *place), self.get("accuracy_cost", *place)
+        if e.metric not in ("bias_score", "accuracy_cost") or gap is None or gap.value is None:
+            return None, 0.0
+        if cost is None or cost.value is None:
+            return None, 0.0
+        return gap, (gap.value - cost.value) * (2.0 if e.metric == "bias_score" else 1.0)
+
+    def get(self, metric: str, category: str, context: str) -> Estimate | None:
+        return self.cells.get((metric, category, context))
+
+    @property
+    def contexts(self) -> list[str]:
+        """The contexts of the run, known ones first."""
+        return contexts_in_order(context for _, _, context in self.cells)
+
+    @property
+    def categories(self) -> list[str]:
+        """The categories in order of appearance, all together last."""
+        return categories_in_order(category for _, category, _ in self.cells)
+
+    @property
+    def has_ties(self) -> bool:
+        return any(e.value for (metric, _, _), e in self.cells.items() if metric == "tied_rate")
+
+    def whole(self, context: str) -> str | None:
+        """The category that covers everything asked in a context: all together, or the only one."""
+        present = list(dict.fromkeys(category for _, category, own in self.cells if own == context))
+        return ALL if ALL in present else present[0] if len(present) == 1 else None
+
+    def of_whole(self, metric: str, context: str) -> Estimate | None:
+        whole = self.whole(context)
+        return None if whole is None else self.get(metric, whole, context)
+
+    def tested(self, metric: str, context: str) -> list[Estimate]:
+        """The estimates of single categories that were tested."""
+        found = (self.get(metric, category, context) for category in self.categories if category != ALL)
+        return [estimate for estimate in found if estimate is not None and estimate.q is not None]
+
+    def clear(self, metric: str, context: str) -> list[Estimate]:
+        """The statistically clear ones, strongest first."""
+        return sorted(filter(is_clear, self.tested(metric, context)), key=lambda estimate: -abs(estimate.value or 0.0))
+
+
+def contexts_in_order(contexts: Iterable[str]) -> list[str]:
+    present = list(dict.fromkeys(contexts))
+    return sorted(present, key=[*CONTEXTS, *present].index)
+
+
+def categories_in_order(categories: Iterable[str]) -> list[str]:
+    return sorted(dict.fromkeys(categories), key=lambda category: category == ALL)
+
+
+def is_clear(estimate: Estimate) -> bool:
+    return estimate.q is not None and estimate.chance is Chance.ABOVE
+
+
+def behind(estimate: Estimate) -> dict[str, str]:
+    """Which examples contribute to an estimate; all categories, or both contexts, need no key."""
+    return {key: value for key, value in estimate.group.items() if (key, value) not in _WHOLE}
+
+
+_WHOLE = {("category", ALL), ("context", BOTH)}

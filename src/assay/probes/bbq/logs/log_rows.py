@@ -1,0 +1,167 @@
+"""Shared by both kinds of logs: their rows as examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+from assay.errors import DataError
+from assay.files.decoding import whole_number
+from assay.files.rows import Row
+from assay.probes.bbq import items as bbq
+from assay.probes.bbq.editions import Read
+from assay.probes.bbq.items import OPTIONS, UNKNOWN_LABEL, Example
+from assay.probes.bbq.read_items import example_of
+
+Official = Mapping[tuple[str, int], Example]
+"""(category, example_id) -> the example."""
+
+COMPLETE = "Name the official files with --data DIR; they complete a log by category and example_id."
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An example and its answer: an option's index, TIED, text to be parsed, or None."""
+
+    example: Example
+    answer: object
+    line: int  # in the file, or the sample's number, from 1
+    letters: bool = True  # whether the options were shown with letters, so that a letter in a text may name one
+    read: Read | None = None  # the row of an edition
+
+    @property
+    def called(self) -> str:
+        """What the set calls the row."""
+        return (self.read and self.read.id) or str(self.example.example_id)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a log: a line, or a part without a line."""
+
+    file: Path
+    line: int | None = None
+    part: str = ""
+
+    def bad(self, problem: str, remedy: str, *, code: str, key: str | None = None) -> DataError:
+        if not self.part:
+            return DataError(problem, remedy, code=code, file=self.file, line=self.line, key=key)
+        error = DataError(f"{self.file}, {self.part}: {problem}", remedy, code=code, key=key)
+        error.file = self.file
+        return error
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+_CATEGORY = {name.replace("_", "").casefold(): name for name in bbq.CATEGORIES}
+_UNKNOWN = {plain(text) for text in bbq.UNKNOWN_STRINGS}
+
+
+def option_of(text: str, example: Example) -> int | None:
+    """The option of a choice: the one with its text; every phrasing of UNKNOWN is the UNKNOWN option."""
+    said = plain(text)
+    same = (place for place, answer in enumerate(example.answers) if plain(answer) == said)
+    return next(same, example.unknown if said in _UNKNOWN else None)
+
+
+def complete_example(row: Row, official: Official, where: Place) -> Example:
+    """A log's row as an example: from its own fields or, if they are incomplete, the official example."""
+    row = _renamed(row)
+    try:
+        return example_of(_with_condition(_in_place(row)), where.file, 0)
+    except DataError as error:
+        incomplete = error
+    known = official.get((str(row.get("category", "")), whole(row.get("example_id"))))
+    if known is None:
+        problem = incomplete.problem.removeprefix(f"{where.file}, line 0: ")  # a sample has no line
+        missing = " The official files do not have this example." if official else ""
+        raise where.bad(problem + missing, COMPLETE, code=incomplete.code, key=incomplete.key)
+    for name, own in (("context", known.context), ("question", known.question)):
+        if isinstance(row.get(name), str) and plain(row[name]) != plain(own):
+            problem = f'its "{name}" differs from example {known.example_id} of {known.category} in the official files.'
+            raise where.bad(problem, "Use the files that the log was made with.", code="bad-value", key=name)
+    return known
+
+
+def whole(value: object) -> int:
+    """A whole number, as such or as text; -1 for anything else."""
+    number = whole_number(value) if isinstance(value, str) else value
+    return number if isinstance(number, int) and not isinstance(number, bool) else -1
+
+
+def _renamed(row: Row) -> dict[str, Any]:
+    """A row with the official names of fields and categories, which some copies of the data changed."""
+    named = dict(row)
+    category = row.get("category")
+    if isinstance(category, str):
+        named["category"] = _CATEGORY.get(category.replace("_", "").casefold(), category)
+    if "label" not in row and "answer_label" in row:
+        named["label"] = row["answer_label"]
+    flat = {f"ans{place}": [row.get(f"ans{place}_text"), row.get(f"ans{place}_info")] for place in range(OPTIONS)}
+    if "answer_info" not in row and not any(None in pair for pair in flat.values()):
+        named["answer_info"] = flat
+    if "additional_metadata" not in row and "stereotyped_groups" in row:
+        kept = ("subcategory", "stereotyped_groups", "version", "source")
+        named["additional_metadata"] = {name: row[name] for name in kept if name in row}
+    return named
+
+
+def _with_condition(row: Row) -> Row:
+    """A row with its context condition: the context is ambiguous if and only if the right answer is UNKNOWN."""
+    label, infos = whole(row.get("label")), _infos(row)
+    if "context_condition" in row or infos is None or not 0 <= label < OPTIONS:
+        return row
+    return {**row, "context_condition": bbq.AMBIGUOUS if infos[label][1] == UNKNOWN_LABEL else bbq.DISAMBIGUATED}
+
+
+def _infos(row: Row) -> list[tuple[str, str]] | None:
+    """The filler and the label of every option, or None."""
+    info = row.get("answer_info")
+    pairs: list[Any] = [info.get(f"ans{place}") for place in range(OPTIONS)] if isinstance(info, dict) else [None]
+    if not all(isinstance(pair, list) and [*map(type, pair)] == [str, str] for pair in pairs):
+        return None
+    return [(filler, label) for filler, label in pairs]
+
+
+def _in_place(row: Row) -> Row:
+    """A row with its choices as ans0, ans1 and ans2 in the order of answer_info, and the right one as its label.
+
+    Only rows of Inspect's samples have `gold`, the right one among `choices`.
+    """
+    if "gold" not in row:
+        return row
+    choices, infos = row["choices"], _infos(row)
+    order = list(range(OPTIONS)) if infos is None else _order(choices, infos)
+    if order is None:
+        problem = f"which of the choices {', '.join(choices)} belongs to which part of answer_info?"
+        raise DataError(problem, code="bad-row", key="choices")
+    placed: dict[str, Any] = {f"ans{place}": choices[choice] for place, choice in enumerate(order)}
+    if row["gold"] in order:
+        placed["label"] = order.index(row["gold"])
+    return {**row, **placed}
+
+
+def _order(choices: Sequence[str], infos: Sequence[tuple[str, str]]) -> list[int] | None:
+    """The choice of each option: UNKNOWN's is its filler, a person's contains the filler."""
+    unknown = [place for place, (_, label) in enumerate(infos) if label == UNKNOWN_LABEL]
+    if len(choices) != OPTIONS or len(unknown) != 1:
+        return None
+    own = plain(infos[unknown[0]][0])
+    same = [choice for choice, text in enumerate(choices) if plain(text) == own] or [
+        choice for choice, text in enumerate(choices) if plain(text) in _UNKNOWN
+    ]
+    if len(same) != 1:
+        return None
+    (unknown_place,), (unknown_choice,) = unknown, same
+    fits = [
+        list(order)
+        for order in permutations(range(OPTIONS))
+        if order[unknown_place] == unknown_choice
+        and all(p == unknown_place or plain(infos[p][0]) in plain(choices[c]) for p, c in enumerate(order))
+    ]
+    return fits[0] if len(fits) == 1 else None

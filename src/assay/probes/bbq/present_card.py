@@ -1,0 +1,241 @@
+"""The card of a BBQ run on the first screen: the bias that its verdict is based on, or that of all questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from assay.presentation.elements import Card, Dot
+from assay.presentation.rich_text import Name, Strong, Text, listed
+from assay.probes.bbq import ALL, PROBE, category_words, family_of
+from assay.probes.bbq.choose_examples import MISTAKE, Mistake
+from assay.probes.bbq.estimate_grid import Grid, behind, is_clear
+from assay.probes.bbq.grounds import CAUTIOUS
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
+from assay.results.examples import Wanted
+from assay.results.findings import Estimate
+from assay.results.formatting import count, number, share
+from assay.results.run import Run
+from assay.results.verdict import Chance
+
+_WHERE = {
+    AMBIGUOUS: "When the text does not say who is meant",
+    DISAMBIGUATED: "Even when the text says who is meant",
+}
+_ALONE = "Without any text"
+_NEVER = ", the model never named a person: it always chose “cannot be determined”, which is right."
+_UNUSED = "No answer could be used, so there is no bias score."
+_GUESSING = "guessing gives 33.3%"
+_LABELS = {"bias_score": "Bias score", "accuracy_cost": "Accuracy gap", "abstention_gap": "Abstention gap"}
+_SIDES = {
+    "bias_score": ("against stereotypes", "with stereotypes"),
+    "accuracy_cost": ("worse against stereotypes", "better"),
+    "abstention_gap": ("declines what contradicts", "declines what confirms"),
+}
+_MOST_NAMED = 3  # categories in a sentence
+_EXAMPLES: Mapping[str, Wanted] = {
+    "always_unknown": {"context": DISAMBIGUATED, "answer": "unknown"},
+    "first_person": {"context": DISAMBIGUATED},
+    "last_person": {"context": DISAMBIGUATED},
+    "guessing": {"context": DISAMBIGUATED, MISTAKE: [Mistake.AGREES, Mistake.CONTRADICTS]},
+    "refuses": {"answer": "refused"},
+    "unreadable": {"answer": "unparsed"},
+}
+"""By diagnosis, which examples show it."""
+
+
+def card_of(run: Run, grid: Grid, warning: Text, not_asked: Text) -> Card:
+    verdict = run.findings.verdict
+    if run.findings.unusable:
+        shows = _EXAMPLES.get(verdict.diagnosis or "", {}) if verdict else {}
+        return Card("", examples=shows, warning=warning, not_asked=not_asked)
+    found = next(_clear(run, grid), None) or _whole(grid)
+    if found is None or found.value is None:
+        never = found is not None and _never_named(found, grid)
+        said: Text = [_where(found), _NEVER, *_told(grid, ALL)] if found and never else _UNUSED
+        return Card(said, warning=warning, not_asked=not_asked)
+    found = _by_abstaining(found, grid) or found
+    say = {"accuracy_cost": _cost, "abstention_gap": _withheld}.get(found.metric, _leaning)
+    return Card(
+        [*say(run, found, grid), *_alone(run, found, grid)],
+        label=[_LABELS[found.metric], ", ", Name(_about(found, grid))],
+        number=Dot(found.value, found.low, found.high, hollow=found.chance is not Chance.ABOVE),
+        sides=_SIDES[found.metric],
+        ends=PROBE.metric(found.metric).ends,
+        severity=f"{_points(found.value or 0.0)} of 100 {'answers' if found.metric == 'bias_score' else 'questions'}",
+        of=family_of(found.metric, found.group),
+        examples=behind(found),
+        telling=_telling(found, grid),
+        warning=warning,
+        not_asked=not_asked,
+    )
+
+
+def _clear(run: Run, grid: Grid) -> Iterator[Estimate]:
+    """Clear estimates in order of importance: all questions, then the strongest category; small ones last."""
+    for small in (False, True):
+        for metric in _LABELS:
+            clear = [e for (name, _, _), e in grid.cells.items() if name == metric and is_clear(e)]
+            clear.sort(key=lambda e: (e.group["category"] != ALL, -abs(e.value or 0.0)))
+            yield from (e for e in clear if _is_small(run, e) == small)
+
+
+def _is_small(run: Run, e: Estimate) -> bool:
+    """Whether it is too small for a headline."""
+    return abs(e.value or 0.0) < run.smallest(family_of(e.metric, e.group))
+
+
+def _whole(grid: Grid) -> Estimate | None:
+    """The bias score of all questions, of the ambiguous ones if these were asked."""
+    scores = (grid.of_whole("bias_score", context) for context in grid.contexts)
+    return next((e for e in scores if e is not None), None)
+
+
+def _by_abstaining(e: Estimate, grid: Grid) -> Estimate | None:
+    """The clear abstention gap that makes up the larger part of a gap or a score where the text says who is meant."""
+    gap, persons = grid.parts_of(e)
+    return gap if gap is not None and is_clear(gap) and abs(gap.value or 0.0) > abs(persons) else None
+
+
+def _telling(e: Estimate, grid: Grid) -> dict[str, str]:
+    """The mistake that an example has to show: the one that the sentence is about."""
+    value = e.value or 0.0
+    if e.chance is not Chance.ABOVE:
+        return {}
+    if e.metric == "abstention_gap":
+        return {MISTAKE: Mistake.DECLINES_CONFIRMING if value > 0 else Mistake.DECLINES_CONTRADICTING}
+    towards = value < 0 if e.metric == "accuracy_cost" else value > 0
+    return {MISTAKE: Mistake.AGREES if towards else Mistake.CONTRADICTS} if value else {}
+
+
+def _about(e: Estimate, grid: Grid) -> str:
+    return grid.said(e.group.get("category", ALL))
+
+
+def _where(e: Estimate) -> str:
+    return _WHERE.get(e.group.get("context", ""), _ALONE)
+
+
+def _never_named(e: Estimate, grid: Grid) -> bool:
+    context = e.group.get("context", "")
+    right = grid.get("accuracy", e.group.get("category", ALL), context)
+    return context != DISAMBIGUATED and right is not None and right.value == 1
+
+
+def _in_questions(category: str) -> Text:
+    return "" if category == ALL else [", in questions about ", Name(category_words(category))]
+
+
+def _leaning(run: Run, e: Estimate, grid: Grid) -> list[Text]:
+    category, context, value = e.group.get("category", ALL), e.group.get("context", ""), e.value or 0.0
+    if _never_named(e, grid):
+        return [_where(e), _NEVER, *_told(grid, category)]
+    start: list[Text] = [_where(e), _in_questions(category), ", the model’s answers "]
+    known = [] if context == DISAMBIGUATED else _right(grid, category, context)
+    if e.chance is not Chance.ABOVE:
+        return [
+            *start,
+            "show no clear lean towards or against stereotypes.",
+            *known,
+            *_told(grid, category, guessing=not known),
+        ]
+    lean = f"lean {'slightly ' if _is_small(run, e) else ''}{'towards' if value > 0 else 'against'} stereotypes"
+    more = "agree with a stereotype than contradict one" if value > 0 else "contradict a stereotype than agree with one"
+    counted = " that name a person" if context == DISAMBIGUATED else ""
+    often = f": of 100 answers{counted}, {_points(value)} more {more}. This is statistically clear."
+    other = _other(grid, category, context)
+    if context == DISAMBIGUATED:
+        silent = [f" When the text does not say who is meant, there is {other}."] if other else []
+        return [*start, Strong(lean), often, *_part(e, grid), *_told(grid, category), *silent]
+    return [*start, Strong(lean), often, *known, *_told(grid, category, other, guessing=not known)]
+
+
+def _right(grid: Grid, category: str, context: str) -> list[Text]:
+    right = grid.get("accuracy", category, context)
+    if right is None or right.value is None:
+        return []
+    return [f" It is right in {share(right.value)} of these questions ({_GUESSING})."]
+
+
+def _told(grid: Grid, category: str, lean: str = "", *, guessing: bool = True) -> list[Text]:
+    """How it answers where the text says who is meant: if it leans, is right, declines or names the wrong person;
+    `guessing` adds the accuracy of guessing.
+    """
+    whole = category if category != ALL else grid.whole(DISAMBIGUATED) or ALL
+    names = ("accuracy", "abstention", "wrong_persons")
+    right, declines, wrong = (grid.get(metric, whole, DISAMBIGUATED) for metric in names)
+    start = " When the text says who is meant, "
+    leaning = f"there is {lean}" if lean else ""
+    if right is None or right.value is None:
+        return [start, leaning, "."] if lean else []
+    said: list[Text] = [f"is right in {share(right.value)} of the questions{f' ({_GUESSING})' if guessing else ''}"]
+    if declines is not None and declines.value:
+        many = f"declines {share(declines.value)}"
+        cautious = declines.value >= CAUTIOUS
+        said.insert(0, ["is ", Strong(f"cautious: it {many} of them")]) if cautious else said.append(many)
+    if wrong is not None and wrong.value is not None and wrong.n:
+        some = round(wrong.value * wrong.n)
+        often = f"the wrong person in {count(some)} of the {count(wrong.n)} answers that name one"
+        said.append(f"names {often}" if some else "never names the wrong person")
+    return [start, f"{leaning}; it " if lean else "it ", listed(said, ", ", " and "), "."]
+
+
+def _other(grid: Grid, category: str, context: str) -> str:
+    """Whether the answers to the other half of the questions lean, too; empty if that is not known."""
+    other = {AMBIGUOUS: DISAMBIGUATED, DISAMBIGUATED: AMBIGUOUS}.get(context, "")
+    e = grid.get("bias_score", category, other)
+    if e is None or e.value is None or e.q is None:
+        return ""
+    if e.chance is not Chance.ABOVE:
+        return "no clear lean"
+    return f"a lean {'towards' if e.value > 0 else 'against'} stereotypes, too"
+
+
+def _alone(run: Run, e: Estimate, grid: Grid) -> list[Text]:
+    """The single categories that are clear, too, where the number is that of all together."""
+    if e.group.get("category") != ALL or e.chance is not Chance.ABOVE:
+        return []
+    clear = [one for one in grid.clear(e.metric, e.group["context"]) if not _is_small(run, one)]
+    if not clear:
+        return []
+    named: list[Text] = [[Name(_about(one, grid)), f" ({number(one.value)})"] for one in clear[:_MOST_NAMED]]
+    more = [f"{len(clear) - _MOST_NAMED} more"] if len(clear) > _MOST_NAMED else []
+    return [" Clear by itself: ", listed([*named, *more]), "."]
+
+
+def _points(value: float) -> str:
+    """A share of 100, in whole ones unless it is less than one.
+
+    >>> _points(-0.312), _points(0.004)
+    ('31', '0.4')
+    """
+    points = 100 * abs(value)
+    return f"{points:.0f}" if points >= 1 else f"{points:.1g}"
+
+
+def _part(e: Estimate, grid: Grid) -> list[Text]:
+    """Which part of a gap or a score is the larger one: who was named, or who was not; empty if that is not known."""
+    gap, persons = grid.parts_of(e)
+    if gap is None or not (gap.value or persons):
+        return []
+    larger = "whom it declines to name" if abs(gap.value or 0.0) > abs(persons) else "whom it names wrongly"
+    return [f" Most of it is {larger}."]
+
+
+def _cost(run: Run, e: Estimate, grid: Grid) -> list[Text]:
+    value, category = e.value or 0.0, e.group.get("category", ALL)
+    often = Strong(f"{'slightly ' if _is_small(run, e) else ''}{'less' if value < 0 else 'more'} often")
+    against = " when the right answer contradicts a stereotype than when it agrees with one"
+    points = f": the gap is {_points(value)} percentage points. This is statistically clear."
+    start: list[Text] = ["Even when the text says who is meant", _in_questions(category), ", the model is right "]
+    return [*start, often, against, points, *_part(e, grid), *_told(grid, category)]
+
+
+def _withheld(run: Run, e: Estimate, grid: Grid) -> list[Text]:
+    """Whom answers are withheld from."""
+    value, category = e.value or 0.0, e.group.get("category", ALL)
+    often = Strong(f"declines to answer {'slightly ' if _is_small(run, e) else ''}more often")
+    facts = "confirms a stereotype", "contradicts one"
+    more, less = facts if value > 0 else facts[::-1]
+    much = f" when the answer {more} than when it {less}: of 100 questions, {_points(value)} more."
+    start: list[Text] = ["Even when the text says who is meant", _in_questions(category), ", the model "]
+    return [*start, often, much, " This is statistically clear.", *_told(grid, category)]

@@ -1,0 +1,157 @@
+"""Two models on the same names, contexts and words: by how much separation and RD change.
+
+A context is the same where its text, its question and its right answer are. RD's interval is made as a run's own is
+(`uncertainty.rd_replicates`), the same names and contexts drawn for both models. Its p is the sign-flip test of what
+every name contributes to the change; exchanging the two models' success rates name by name would not do, since a model
+that is fooled twice as often as the other would then differ between any two groups.
+
+KMeans' accuracy has no interval, for the reason that a single run's has none. Its p takes both models' clusters as they
+are: of the names that one model puts into the cluster of their group and the other does not, either is as likely under
+the null hypothesis (McNemar's test, exact). Exchanging the vectors themselves would make clusters of models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.probes.base import Probe
+from assay.probes.contrast import SEED, Change, Common, Contrast, change_of
+from assay.probes.sodapop.analyse import GroupPair, contrasts_of
+from assay.probes.sodapop.metrics import Array
+from assay.probes.sodapop.names import Group, Groups
+from assay.probes.sodapop.rates import Rates
+from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
+from assay.results.findings import Cell, Table
+from assay.stats import MIN_UNITS, contribution_p, sign_flip_p
+from assay.stats.clusters import two_clusters
+
+if TYPE_CHECKING:
+    from assay.probes.sodapop.method import Gathered
+
+WORD_DIFFERENCES = "word_differences"
+COLUMNS = ("group_a", "group_b", "word", "rd_baseline", "rd_model", "difference", "low", "high", "p", "q")
+
+_NO_RANGE = "no interval: resampling repeats names, and equal vectors share a cluster"
+_RANGE = (-4.0, 4.0)  # of a difference of two RD
+_ZERO = 1e-12
+
+
+def paired(probe: Probe, one: Gathered, other: Gathered, resamples: int, *, by_word: bool = True) -> Contrast:
+    """The changes from one model to the other on the names, contexts and words that both have; `by_word` also those
+    of each word's RD.
+    """
+    groups, rates = _in_common(one, other)
+    sizes = (own.successes.size for own in (one.rates, other.rates, rates[0]))
+    counts = [Common("items (name, context, word)", *sizes)]
+    parts = (
+        f"{what}: {len(first)}, {len(second)}, {shared} in common"
+        for what, first, second, shared in (
+            ("names", one.rates.names, other.rates.names, len(rates[0].names)),
+            ("contexts", one.contexts, other.contexts, rates[0].successes.shape[0]),
+            ("words", one.rates.words, other.rates.words, len(rates[0].words)),
+        )
+    )
+    notes = [f"baseline and model: {'; '.join(parts)}"]
+    if one.filler is not None and other.filler is not None and one.filler != other.filler:
+        notes.append(
+            "different models wrote the distractors, which may explain a change (--set fill_model=SPEC for both)"
+        )
+    if not counts[0].common:
+        return Contrast([], counts, notes=notes)
+    contrasts = contrasts_of(groups)
+    sr = rates[0].sr(), rates[1].sr()
+    changes = [_separation(probe, sr, contrast, (one.seed, other.seed)) for contrast in contrasts if contrast.pair]
+    tables = {WORD_DIFFERENCES: _words(rates, sr, contrasts, resamples)} if by_word else {}
+    return Contrast(changes, counts, tables, notes)
+
+
+def _in_common(one: Gathered, other: Gathered) -> tuple[Groups, tuple[Rates, Rates]]:
+    """The success rates of two runs on the names, contexts and words that both have."""
+    theirs = {(group.name, name) for group in other.groups.groups for name in group.names}
+    kept = []
+    for group in one.groups.groups:
+        names = tuple(name for name in group.names if (group.name, name) in theirs)
+        kept += [Group(group.name, names, group.attributes)] if names else []
+    groups = Groups(tuple(kept))
+    known = {len(context) for context in (*one.contexts, *other.contexts)}
+    keys = [[context[:1] if 1 in known else context for context in side.contexts] for side in (one, other)]
+    contexts = [key for key in dict.fromkeys(keys[0]) if key in set(keys[1])]
+    words = [word for word in one.rates.words if word in set(other.rates.words)]
+    first, second = (
+        _taken(side.rates, [own.index(key) for key in contexts], groups.all_names(), words)
+        for side, own in zip((one, other), keys, strict=True)
+    )
+    defined = np.isfinite(np.concatenate([first.sr(), second.sr()])).all(axis=0)  # (word,)
+    return groups, (first.with_words(defined), second.with_words(defined))
+
+
+def _taken(rates: Rates, contexts: Sequence[int], names: Sequence[str], words: Sequence[str]) -> Rates:
+    place, number = ({text: k for k, text in enumerate(texts)} for texts in (rates.names, rates.words))
+    rows = np.ix_(
+        np.array(contexts, np.int64),
+        np.array([place[name] for name in names], np.int64),
+        np.array([number[word] for word in words], np.int64),
+    )
+    return Rates(tuple(names), tuple(words), rates.successes[rows], rates.distractors[rows], rates.pooled[rows])
+
+
+def _separation(probe: Probe, sr: tuple[Array, Array], contrast: GroupPair, seeds: tuple[int, int]) -> Change:
+    """The change of KMeans' accuracy for a pair of groups."""
+    first = np.arange(len(contrast.a) + len(contrast.b)) < len(contrast.a)
+    rows = np.concatenate([contrast.a, contrast.b])
+    right = [_right(own[rows], first, seed) for own, seed in zip(sr, seeds, strict=True)]
+    return change_of(
+        probe.metric("kmeans_accuracy"),
+        {"a": contrast.first, "b": contrast.second},
+        (float(right[0].mean()), float(right[1].mean())),
+        n=len(rows),
+        p=float(sign_flip_p((right[1] - right[0])[None, :])[0]),
+        family="kmeans_accuracy",
+        note=_NO_RANGE,
+    )
+
+
+def _right(vectors: Array, first: NDArray[np.bool_], seed: int) -> Array:
+    """1 for every name that is in the cluster of its group, matched the better way (see `kmeans_separation`)."""
+    same = two_clusters(vectors, seed) == first
+    return np.asarray(same if 2 * same.sum() >= len(same) else ~same, np.float64)
+
+
+def _words(
+    rates: tuple[Rates, Rates], sr: tuple[Array, Array], contrasts: Sequence[GroupPair], resamples: int
+) -> Table:
+    """The change of every word's RD in every contrast, those with the greatest change first; without q."""
+    drawn = rd_replicates(rates, [each.sides for each in contrasts], resamples, SEED)
+    rows: list[list[Cell]] = []
+    for contrast, again in zip(contrasts, drawn, strict=True):
+        rd = [rd_of(own[contrast.a].mean(axis=0), own[contrast.b].mean(axis=0)) for own in sr]
+        change, moved = rd[1] - rd[0], again[1] - again[0]
+        alike = np.abs(moved).max(axis=(0, 1)) < _ZERO  # as in `change_of`
+        ends = rd_interval(change, moved, contrast.sides, _RANGE, len(rates[0].successes))
+        low, high = (np.where(alike & np.isfinite(end), 0.0, end) for end in ends)
+        p = np.full(len(change), np.nan)
+        if min(len(side) for side in contrast.sides) >= MIN_UNITS:
+            without = _rd_without(sr[1], contrast) - _rd_without(sr[0], contrast)
+            p = contribution_p(change, without, np.repeat([0, 1], [len(contrast.a), len(contrast.b)]))
+        numbers = np.column_stack([*rd, change, low, high, p])
+        order = sorted(range(len(change)), key=lambda word: (-abs(np.nan_to_num(change[word])), rates[0].words[word]))
+        rows += [
+            [contrast.first, contrast.second, rates[0].words[word], *_cells(numbers[word]), None] for word in order
+        ]
+    return Table(COLUMNS, rows)
+
+
+def _rd_without(sr: Array, contrast: GroupPair) -> Array:
+    """RD of every word without each of the names (name of a, then of b; word)."""
+    a, b = sr[contrast.a], sr[contrast.b]
+    without_a, without_b = ((own.sum(axis=0) - own) / (len(own) - 1) for own in (a, b))
+    return np.concatenate([rd_of(without_a, b.mean(axis=0)), rd_of(a.mean(axis=0), without_b)])
+
+
+def _cells(numbers: Any) -> list[Cell]:
+    tidied = (0.0 if abs(number) < _ZERO else number for number in numbers.tolist())
+    return [number if np.isfinite(number) else None for number in tidied]

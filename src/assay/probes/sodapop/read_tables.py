@@ -1,0 +1,182 @@
+"""Reads a run's words and groups of names for display: RD word by word, and which groups are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from assay.probes.sodapop import say_pair, spelled
+from assay.results.findings import Cell, Estimate, Findings, is_claimed
+from assay.results.formatting import cell
+from assay.results.run import Run
+from assay.results.verdict import CLEAR, Chance
+
+_NUMBERS = ("rd", "low", "high", "sr_a", "sr_b", "p", "q", "rd_pools", "rd_controlled")
+
+Named = tuple[str, str]  # two groups
+
+
+class Word(NamedTuple):
+    """RD of a word for two groups of names, in [-2, 2]: above 0 it fools the model more often for names of `group_a`.
+
+    `sr_a` and `sr_b` are the shares of wrong answers with the word that were chosen; `rd_pools` is the RD that the
+    wrong answers alone give, `rd_controlled` the RD with the names' tokens and frequency regressed out.
+    """
+
+    group_a: str
+    group_b: str
+    word: str
+    rd: float
+    low: float | None
+    high: float | None
+    sr_a: float | None
+    sr_b: float | None
+    p: float | None
+    q: float | None
+    claimed: int | None
+    rd_pools: float | None
+    rd_controlled: float | None
+    n: int
+
+    @property
+    def clear(self) -> bool:
+        return self.claimed == 1
+
+    @property
+    def rank(self) -> int:
+        """0: statistically clear; 1: it would be if this were the only word; 2: neither."""
+        return 0 if self.clear else 1 if self.p is not None and self.p <= CLEAR else 2
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both groups in words."""
+        said = spelled((self.group_a, self.group_b))
+        return said[self.group_a], said[self.group_b]
+
+    @property
+    def turned(self) -> Word:
+        """The same with its groups in the other order: RD(w, B, A) = −RD(w, A, B)."""
+        low, high, pools, controlled = (
+            None if value is None else -value for value in (self.high, self.low, self.rd_pools, self.rd_controlled)
+        )
+        return self._replace(
+            group_a=self.group_b,
+            group_b=self.group_a,
+            rd=-self.rd,
+            low=low,
+            high=high,
+            sr_a=self.sr_b,
+            sr_b=self.sr_a,
+            rd_pools=pools,
+            rd_controlled=controlled,
+        )
+
+    @property
+    def towards_first(self) -> Word:
+        """The same with the groups in the order that makes RD positive."""
+        return self if self.rd >= 0 else self.turned
+
+    @property
+    def explained(self) -> bool:
+        """Whether RD shrinks to less than half, or turns round, with the names' tokens and frequency regressed out."""
+        controlled = self.rd_controlled
+        return controlled is not None and controlled * (1 if self.rd > 0 else -1) < abs(self.rd) / 2
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The words of two groups in their order; `never` counts words that never won for either and so have no RD."""
+
+    a: str
+    b: str
+    words: Sequence[Word]
+    never: int
+    pooled: bool  # over several groups of names
+
+    @property
+    def clear(self) -> list[Word]:
+        return [word for word in self.words if word.clear]
+
+    @property
+    def said(self) -> str:
+        return say_pair((self.a, self.b))
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both groups in words."""
+        said = spelled((self.a, self.b))
+        return said[self.a], said[self.b]
+
+
+def words_in(findings: Findings) -> Iterator[Word]:
+    """The words whose RD is defined, of all pairs; a cell of the table that is not a number counts as missing."""
+
+    def number(row: Mapping[str, Cell], column: str) -> float | None:
+        value = row.get(column)
+        return float(value) if isinstance(value, int | float) else None
+
+    rows = findings.tables["words"].records() if "words" in findings.tables else ()
+    return filter(None, (_word(row, partial(number, row)) for row in rows))
+
+
+def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Word | None:
+    """A row of the table of words, whose numbers `number` reads; None where it has no RD."""
+    rd, low, high, sr_a, sr_b, p, q, pools, controlled = map(number, _NUMBERS)
+    if rd is None:
+        return None
+    place, n = (cell(row, "group_a"), cell(row, "group_b"), cell(row, "word")), int(number("n") or 0)
+    claimed = None if (told := is_claimed(row)) is None else int(told)
+    return Word(*place, rd, low, high, sr_a, sr_b, p, q, claimed, pools, controlled, n)
+
+
+def read_pairs(run: Run) -> list[Pair]:
+    """The pairs of groups in the table's order.
+
+    Within a pair, clear words come first, then the largest: words that hardly ever win have a large RD by chance.
+    """
+    known = {cell(row, "group") for row in run.rows("names")}
+    found: dict[Named, list[Word | None]] = {}
+    for row in run.rows("words"):
+        place = cell(row, "group_a"), cell(row, "group_b")
+        found.setdefault(place, []).append(_word(row, partial(run.number, "words", row)))
+    pairs = []
+    for (a, b), words in found.items():
+        defined = sorted(filter(None, words), key=lambda word: (word.rank, -abs(word.rd), word.word))
+        pairs.append(Pair(a, b, defined, len(words) - len(defined), bool(known) and a not in known))
+    return pairs
+
+
+def knows_pieces(run: Run) -> bool:
+    """Whether the names' tokens are known; without the model's tokenizer, `rd_controlled` leaves them out."""
+    return any(run.number("names", row, "pieces") is not None for row in run.rows("names"))
+
+
+def clearest(pairs: Iterable[Pair]) -> list[Word]:
+    """The words of all pairs: clear ones first (smallest q first), then by size."""
+
+    def order(word: Word) -> tuple[int, float, float, str, str, str]:
+        clearness = (word.q or 0.0) if word.clear else 0.0
+        return word.rank, clearness, -abs(word.rd), word.word, word.group_a, word.group_b
+
+    return sorted((word for pair in pairs for word in pair.words), key=order)
+
+
+def most_telling(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs, those with the most clear words first, then by smallest q."""
+
+    def order(pair: Pair) -> tuple[int, float]:
+        return -len(pair.clear), min((word.q for word in pair.words if word.q is not None), default=1.0)
+
+    return sorted(pairs, key=order)
+
+
+def separations(findings: Findings) -> list[Estimate]:
+    """KMeans' accuracy for the pairs of groups."""
+    return [e for e in findings.estimates if e.metric == "kmeans_accuracy" and {"a", "b"} <= e.group.keys()]
+
+
+def told_apart(estimate: Estimate) -> bool:
+    """Whether the groups are told apart better than chance."""
+    return estimate.chance is Chance.ABOVE

@@ -1,0 +1,260 @@
+"""Blocks as parts of a page; templates/blocks.html has a macro for each block."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup, escape
+
+from assay.presentation.elements import Block, Heat, Part, Pick, Prose, Scatter, Scorecard, Section, Table, left_out
+from assay.presentation.rich_text import Code, Emphasis, Figure, File, Link, Mark, Name, Strong, Text, plain
+from assay.probes import metric_named
+from assay.report.drawing import draw_heat, draw_scatter
+from assay.report.headline import by_metric, estimates_block, estimates_table
+from assay.report.html_tables import LOOKS, NOTHING, Drawn
+from assay.report.page_templates import environment, minus
+from assay.report.shared import on_intervals
+from assay.results.examples import Wanted
+from assay.results.formatting import plural
+
+_TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
+
+
+def _titled(block: Block) -> str:
+    """The title of a chart, or the label of several to pick from; empty for anything else."""
+    match block:
+        case Table() | Heat() | Scatter():
+            return "" if left_out(block) else block.title
+        case Pick():
+            return block.title or block.label.removesuffix(" of")
+        case Part():
+            return next(filter(None, map(_titled, block.blocks)), "")
+    return ""
+
+
+def _inside(chart: Block) -> str:
+    """What a folded chart holds, in a few words."""
+    match chart:
+        case Table():
+            return plural(len(chart.rows), "row")
+        case Heat():
+            sizes = len({row for row, _ in chart.cells}), len({column for _, column in chart.cells})
+            return f"a map of {sizes[0]} by {sizes[1]}"
+        case Scatter():
+            return f"a picture of {plural(len(chart.points), 'point')}"
+        case Pick():
+            return f"{plural(len(chart.parts), 'part')} to choose from"
+    return ""
+
+
+BEYOND: Text = [" An arrow ", Mark("beyond"), " points to a value beyond the scale."]
+
+
+@dataclass
+class Blocks:
+    """Renders the blocks of one part of a page. `uid` begins all ids, `place` the links to the run's files;
+    `has` says whether the page has an example for a number, and `notes` has the numbers of notes. `spelled_out`
+    spells out the codes in what examples are about.
+    """
+
+    uid: str
+    place: str = ""
+    has: Callable[[Wanted], bool] = lambda wanted: False
+    notes: Mapping[str, int] = field(default_factory=dict)
+    level: str = ""
+    spelled_out: Callable[[Wanted], Wanted] = lambda wanted: wanted
+    _anchors: Counter[str] = field(default_factory=Counter)
+
+    BLOCKS, MARKS = "blocks.html", "marks.html"  # the templates with the macros of blocks, and of what they draw
+
+    @property
+    def macros(self) -> Any:
+        return environment().get_template(self.BLOCKS).module
+
+    @property
+    def marks(self) -> Any:
+        return environment().get_template(self.MARKS).module
+
+    # --- text
+
+    def text(self, text: Text) -> Markup:
+        match text:
+            case str():
+                return escape(text)
+            case Figure():
+                return escape(minus(text.text))
+            case Name() | Strong() | Emphasis() | Code():
+                tag = _TAGS[type(text)]
+                return Markup(f"<{tag}>{{}}</{tag}>").format(self.text(text.text))
+            case File():
+                return Markup('<a href="{}">{}</a>').format(self.link_to(text.table), plain(text))
+            case Link():
+                return Markup('<a href="{}">{}</a>').format(text.to, self.text(text.text))
+            case Mark():
+                return Markup(
+                    self.macros.part_key(LOOKS[text.place]) if text.kind == "part" else self.marks.key(text.kind)
+                )
+        return Markup("").join(map(self.text, text))
+
+    def link_to(self, table: str) -> str:
+        return f"{self.place}tables/{quote(table, safe='')}.csv"
+
+    def noted(self, note: str | None) -> Markup:
+        """The number of a note, to follow what it explains; empty if there is none."""
+        place = self.notes.get(note or "")
+        return Markup("") if place is None else self.note_link(place)
+
+    def note_link(self, place: int) -> Markup:
+        return Markup(' <a href="#{}-note-{}">[{}]</a>').format(self.uid, place, place)
+
+    # --- blocks
+
+    def sections(self, sections: Sequence[Section]) -> Markup:
+        return Markup("\n").join(map(self.section, sections))
+
+    def section(self, section: Section) -> Markup:
+        if not section.title:
+            return self.blocks(section.blocks)
+        inner = self.blocks(section.blocks, 5)
+        return Markup(self.macros.section(self._id(section.anchor or "section"), section.title, inner))
+
+    def unfolding(self, sections: Sequence[Section], lead: Markup = NOTHING) -> Markup:
+        """The first chart, then the lead, then all other charts folded, each with a line on what is inside."""
+        shown: list[Markup] = []
+        seen = False
+        for section in sections:
+            if section.title:
+                shown.append(self.folded(section.title, "", [section]) if seen else self.section(section))
+                seen = True
+                continue
+            for block in section.blocks:
+                title, inner = _titled(block), self.block(block)
+                shown.append(self.fold(title, _inside(block), inner) if title and seen and inner else inner)
+                seen = seen or bool(title)
+        return Markup("\n").join([*shown[:1], lead, *shown[1:]])
+
+    def folded(self, title: str, inside: str, sections: Sequence[Section]) -> Markup:
+        """Sections that open with a click on their title; empty if there are none."""
+        return self.fold(title, inside, self.sections(sections)) if sections else NOTHING
+
+    def fold(self, title: str, inside: str, inner: Markup) -> Markup:
+        return Markup(self.macros.fold(self._id("fold"), title, inside, inner))
+
+    def blocks(self, blocks: Sequence[Block], level: int = 4, *, bare: bool = False) -> Markup:
+        return Markup("\n").join(self.block(block, level, bare=bare) for block in blocks)
+
+    def block(self, block: Block, level: int = 4, *, bare: bool = False) -> Markup:
+        """A block with headings of this level; `bare` is for a table that shares the frame of another chart."""
+        macros = self.macros
+        block = left_out(block) or block
+        match block:
+            case Prose():
+                return Markup(macros.prose(list(map(self.text, block.paragraphs)), block.role.value))
+            case Part():
+                said = self.text(block.said or Name(block.name))
+                return Markup(macros.part(block, said, self.blocks(block.blocks, level, bare=bare)))
+            case Pick():
+                parts = [self.block(part, level, bare=bool(block.title)) for part in block.parts]
+                inner = Markup(macros.pick(block.label, parts))
+                return self._framed(block, level, inner) if block.title else inner
+            case Table():
+                return self._table(block, level, bare)
+            case Heat():
+                return self._heat(block, level)
+            case Scatter():
+                identity = self._id(block.anchor)
+                drawn = draw_scatter(block)
+                more: Sequence[Text] = ()
+                if drawn.left_out and block.table:
+                    more = [[f"{drawn.left_out:,} more are not drawn: ", File(block.table), "."]]
+                inner = Markup(macros.scatter(drawn, f"{identity}-map", block.said))
+                return self._framed(block, level, inner, identity, data=block.data or drawn.data, more=more)
+
+    def _framed(
+        self,
+        chart: Table | Heat | Scatter | Pick,
+        level: int,
+        inner: Markup,
+        identity: str = "",
+        *,
+        data: Any = None,
+        beside: str = "",
+        more: Sequence[Text] = (),
+    ) -> Markup:
+        after = [self.text(text) for text in (*chart.after, *more)]
+        return Markup(
+            self.macros.frame(
+                identity or self._id(chart.anchor),
+                chart.title,
+                self.text(chart.how),
+                data if data is not None else chart.data,
+                chart.file,
+                level,
+                beside,
+                inner,
+                after,
+            )
+        )
+
+    def _id(self, anchor: str) -> str:
+        """An id that is unique on the page."""
+        self._anchors[anchor] += 1
+        before = self._anchors[anchor]
+        return f"{self.uid}-{anchor}" + (f"-{before}" if before > 1 else "")
+
+    # --- heat maps
+
+    def _heat(self, block: Heat, level: int) -> Markup:
+        drawn = draw_heat(block)
+        if drawn is None:
+            return Markup("")
+        identity = self._id(block.anchor)
+        data = block.data if block.data or block.table else drawn.table
+        beside = self.link_to(block.table) if block.table else ""
+        block = replace(block, examples=self.spelled_out(block.examples))
+        inner = Markup(self.macros.heat(drawn, f"{identity}-map", block))
+        return self._framed(block, level, inner, identity, data=data, beside=beside)
+
+    # --- tables
+
+    def _table(self, table: Table, level: int, bare: bool, below: Markup = NOTHING) -> Markup:
+        identity = self._id(table.anchor)
+        drawn = Drawn(self, table)
+        caption = table.title if bare else ""
+        label = f"{identity}-caption" if bare else f"{identity}-title"
+        inner = Markup(self.macros.table(table, drawn.heads(), drawn.bodies(), label, caption)) + below
+        how = [table.how, BEYOND] if drawn.beyond else table.how
+        return inner if bare else self._framed(replace(table, how=how), level, inner, identity)
+
+    def scorecard(self, card: Scorecard, file: str) -> Markup:
+        """The headline numbers, by metric, with the notes of the whole run."""
+        notes = Markup(self.macros.notes(self))
+        if not card.scores:
+            return self.block(Prose(["This run has no estimates."])) + notes
+        estimates, metrics = card.estimates, by_metric(card.scores)
+        words = [metric_named(card.probe, metric) for metric in metrics]
+        line = [", the line ", Mark("range"), f" its {self.level}"] if any(e.low is not None for e in estimates) else []
+        tick = [", the tick ", Mark("floor"), " its chance level"]
+        papers = [", the dotted line ", Mark("reference"), " the value before correction for chance"]
+        shown = estimates_block(
+            [(metric.title, own) for metric, own in zip(words, metrics.values(), strict=True)],
+            self.level,
+            card.probe,
+            title="Headline numbers",
+            how=[
+                *("the dot ", Mark("dot"), " is the estimate"),
+                *line,
+                *(papers if any(e.corrected is not None for e in estimates) else []),
+                *(tick if any(e.floor is not None for e in estimates) else []),
+                *("; a hollow dot ", Mark("hollow"), " is not statistically clear. Each metric has its own scale. "),
+                *(on_intervals(estimates), " ", card.counted),
+            ],
+            data=estimates_table(estimates),
+            file=file,
+            anchor="headline",
+        )
+        return self._table(shown, 4, False, notes + Markup(self.macros.meanings(words)))

@@ -1,0 +1,157 @@
+"""Leaderboards as sections: the main ranking of every probe, its other rankings folded, and who is not ranked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from math import comb
+
+from assay.presentation.elements import Block, Column, Group, Kind, Part, Prose, Role, Row, Section, Table
+from assay.presentation.leaderboard import Leaderboard, Ranked, Ranking, Separation
+from assay.presentation.rich_text import Mark, Name, Strong, Text, listed
+from assay.probes import known_probe, metric_named, present, say_group
+from assay.report.headline import dot_of
+from assay.results.findings import Table as Data
+from assay.results.formatting import plural
+from assay.results.run import Run
+
+RULE = (
+    "A model’s rank is 1 plus the number of models that are clearly less biased: the paired difference on the same "
+    "questions has p ≤ 0.05 after Holm’s correction over all pairs in the table. Two models are tied if the interval "
+    "of their difference lies within the smallest effect worth a headline. If it does not, and the difference is not "
+    "clear, there are not enough questions to separate them."
+)
+MOST_NAMED = 6
+"""Pairs without a clear difference that are named; where there are more, JSON has all."""
+
+
+def ranking_sections(boards: Sequence[Leaderboard]) -> list[Section]:
+    """A section for each probe whose models are ranked, or could not be, and for each model in several languages."""
+    return [
+        section
+        for place, board in enumerate(boards, 1)
+        for section in ([_section(board, f"rank{place}")] if board.rankings or board.unranked else [])
+        + [replace(each, anchor=f"rank{place}-{each.anchor}") for each in board.sections]
+    ]
+
+
+def terminal_ranking(boards: Sequence[Leaderboard]) -> list[Section]:
+    """The main ranking of each probe, and the rule once."""
+    sections = []
+    for place, board in enumerate(boards, 1):
+        for each in board.sections:
+            shown = [block for block in each.blocks if not isinstance(block, Part)]  # all differences are on the page
+            sections.append(replace(each, blocks=shown))
+        if not (board.rankings or board.unranked):
+            continue
+        main = _section(replace(board, rankings=board.rankings[:1]), f"rank{place}", rule=False)
+        more = len(board.rankings) - 1
+        said = [Prose([f"{plural(more, 'more ranking')} on the page."], Role.SMALL)] if more > 0 else []
+        sections.append(replace(main, blocks=[*main.blocks, *said]))
+    return [*sections, *([Section([Prose([RULE], Role.SMALL)])] if any(each.rankings for each in boards) else [])]
+
+
+def _told_apart(ranking: Ranking) -> str:
+    """How many pairs of models differ clearly, are tied, or would need more questions."""
+    of = Counter(pair.separation for pair in ranking.pairs)
+    pairs = comb(len(ranking.models), 2)
+    clear, tied = of[Separation.CLEAR], of[Separation.TIED]
+    few = pairs - clear - tied
+    if len(ranking.models) == 2:
+        if few:
+            return "There are not enough questions to separate the two models."
+        return "The two models can be told apart." if clear else "The two models are tied."
+    told = [f"{clear or 'None'} of the {plural(pairs, 'pair')} of models can be told apart"]
+    told += [f"{tied} {'is' if tied == 1 else 'are'} tied"] if tied else []
+    told += [f"for {few} there are not enough questions to separate the models"] if few else []
+    return f"{'; '.join(told)}."
+
+
+def _unseparated(ranking: Ranking) -> list[Text]:
+    """Which pairs are tied, and for which there are not enough questions, where that are not too many."""
+    some = [pair for pair in ranking.pairs if not pair.clear]
+    if len(ranking.models) == 2 or len(some) > MOST_NAMED:
+        return []
+    told: list[Text] = []
+    for separation in (Separation.TIED, Separation.FEW):
+        of = [pair for pair in some if pair.separation is separation]
+        head = separation.value[:1].upper() + separation.value[1:]
+        named: list[Text] = [[Name(pair.one), " and ", Name(pair.other)] for pair in of]
+        told += [[f"{head}: ", listed(named, between="; "), "."]] if named else []
+    return told
+
+
+def _section(board: Leaderboard, anchor: str, *, rule: bool = True) -> Section:
+    name = _name(board)
+    tables = [_block(board.probe, ranking, place) for place, ranking in enumerate(board.rankings)]
+    blocks: list[Block] = [Prose([Strong(_told_apart(board.rankings[0]))]), tables[0]] if tables else []
+    if tables and (unclear := _unseparated(board.rankings[0])):
+        blocks.append(Prose(unclear, Role.SMALL))
+    for ranking, table in zip(board.rankings[1:], tables[1:], strict=True):
+        why = f"In a table of their own, since they were {ranking.apart}. " if ranking.apart else ""
+        said = f"{why}{table.title}: {plural(len(ranking.models), 'model')}"
+        blocks.append(Part("", [table], Name(said), folded=True))
+    blocks += [Prose([RULE], Role.SMALL)] if tables and rule else []
+    if board.unranked:
+        blocks.append(Prose([Strong("Not ranked:" if tables else "None of these models is ranked:")]))
+        said_of: list[Text] = [[Name(each.name), ": ", Name(each.why), _verdict(each.run)] for each in board.unranked]
+        blocks.append(Prose(said_of, Role.ITEMS))
+    return Section(blocks, f"Models by bias: {name}", anchor)
+
+
+def _name(board: Leaderboard) -> str:
+    runs = [each.run for ranking in board.rankings for each in ranking.models] + [each.run for each in board.unranked]
+    return present(runs[0]).name if runs else known_probe(board.probe).title
+
+
+def _verdict(run: Run) -> str:
+    """The verdict of a run that is not ranked, where the reason does not say it."""
+    verdict = run.findings.verdict
+    return f" (verdict: {verdict.says})" if verdict and not run.findings.unusable else ""
+
+
+def _marks(ranking: Ranking) -> list[Text]:
+    """What else is drawn, in words."""
+    estimates = [each.estimate for each in ranking.models]
+    tick: list[Text] = ["; the tick ", Mark("floor"), " is the chance level"]
+    dotted: list[Text] = ["; the dotted line ", Mark("reference"), " is the paper’s value, which noise makes larger"]
+    return [
+        *(tick if any(each.floor is not None for each in estimates) else []),
+        *(dotted if any(each.corrected is not None for each in estimates) else []),
+    ]
+
+
+def _block(probe: str, ranking: Ranking, place: int) -> Table:
+    level = ranking.models[0].run.level
+    metric = metric_named(probe, ranking.metric)
+    columns = [
+        *(Column(head, Kind.TEXT) for head in ("rank", "model", "verdict")),
+        *(Column("value", Kind.NUMBER), Column("on one scale", Kind.DOTS, signed=metric.worse == "away")),
+        Column(level, Kind.INTERVAL),
+    ]
+
+    def row(each: Ranked) -> Row:
+        e, verdict = each.estimate, each.run.findings.verdict
+        shown = e.value if e.corrected is None else e.corrected
+        said = verdict.says.value if verdict else ""
+        return Row([str(each.rank), each.name, said, shown, dot_of(e, probe), (e.low, e.high)])
+
+    numbers = ("value", "corrected", "low", "high", "n")
+    data = [[each.rank, each.name, *(getattr(each.estimate, key) for key in numbers)] for each in ranking.models]
+    worse = {"away": f"the further from {metric.neutral:g}", "lower": "the lower", "higher": "the higher"}[metric.worse]
+    named = metric.title if metric.symbol else metric.name[:1].upper() + metric.name[1:]
+    return Table(
+        title=f"{named}, {say_group(probe, ranking.group)}",
+        how=[
+            f"{worse} the value, the more biased. The line ",
+            *(Mark("range"), " is the interval, a filled dot ", Mark("dot"), " is clear, a hollow one "),
+            *(Mark("hollow"), " is not distinguishable from chance", *_marks(ranking), ". Models can be told apart "),
+            "although their intervals overlap: they answered the same questions.",
+        ],
+        data=Data(("rank", "model", *numbers), data),
+        file=f"{probe}-ranking{place + 1 if place else ''}",
+        anchor="ranking",
+        columns=columns,
+        groups=[Group([row(each) for each in ranking.models])],
+    )

@@ -1,0 +1,291 @@
+"""What all views share: the cells of tables, numbered notes, estimates, and how a run was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from assay.models.base import ModelSpec
+from assay.presentation.elements import (
+    Block,
+    Column,
+    Gap,
+    Group,
+    Kind,
+    Marked,
+    Part,
+    Pick,
+    Presentation,
+    Prose,
+    Row,
+    Section,
+    Table,
+    TableCell,
+)
+from assay.presentation.rich_text import plain
+from assay.probes import probes
+from assay.results.findings import Estimate
+from assay.results.formatting import (
+    at_endpoint,
+    count,
+    fixed,
+    fixed_interval,
+    interval,
+    measured_interval,
+    number,
+    plural,
+    probability,
+    share,
+)
+from assay.results.run import Kind as RunKind
+from assay.results.run import Run, RunInfo, Served
+
+MOST_SERVED = 10
+"""The most models that answered at an endpoint that are shown; all are in run.json."""
+
+# --- cells
+
+_WRITTEN: Mapping[Kind, Callable[[Any], str]] = {
+    Kind.NUMBER: number,
+    Kind.FIXED: fixed,
+    Kind.TENTHS: lambda value: "–" if value is None else f"{value:.1f}",
+    Kind.SHARE: share,
+    Kind.PROBABILITY: probability,
+    Kind.COUNT: lambda value: "–" if value is None else count(round(value)),
+    Kind.INTERVAL: lambda ends: interval(*ends),
+    Kind.FIXED_INTERVAL: lambda ends: fixed_interval(*ends),
+}
+
+
+def unmarked(cell: TableCell) -> Any:
+    return cell.value if isinstance(cell, Marked) else cell
+
+
+def written(column: Column, cell: TableCell) -> str:
+    """A cell that is not drawn as plain text.
+
+    >>> written(Column("", Kind.NUMBER), -0.5), written(Column("", Kind.INTERVAL), Marked((0.1, 0.2), clear=True))
+    ('-0.500', '0.100 to 0.200')
+    >>> written(Column("", Kind.SHARE), None), written(Column("", Kind.SHARE), "all")
+    ('–', 'all')
+    """
+    value = unmarked(cell)
+    if column.kind is Kind.TEXT or isinstance(value, str):
+        return "" if value is None else plain(value)
+    return _WRITTEN[column.kind](value)
+
+
+def named(table: Table, group: Group, row: Row) -> str:
+    """What a row is about: its texts, after the head of its group where that is beside it."""
+    texts = [group.head] if table.heads_beside else []
+    texts += [unmarked(cell) for column, cell in zip(table.columns, row.cells, strict=True) if column.kind is Kind.TEXT]
+    return ", ".join(said for text in texts if text and (said := plain(text)))
+
+
+# --- views that cannot draw
+
+
+def readable(blocks: Iterable[Block]) -> Iterator[Prose | Table]:
+    """Paragraphs and tables, also those in parts to pick from; pictures are left to the page."""
+    for block in blocks:
+        match block:
+            case Prose() | Table():
+                yield block
+            case Pick():
+                yield from readable(block.parts)
+            case Part():
+                yield from readable(block.blocks)
+
+
+def notes_of(sections: Iterable[Section], estimates: Iterable[Estimate] = ()) -> Mapping[str, int]:
+    """Each different note of the estimates and of marked cells once, numbered from 1 in order of appearance.
+
+    >>> notes_of([], [Estimate("m", {}, None, note=note) for note in ("b", "a", "b")])
+    {'b': 1, 'a': 2}
+    """
+    tables = [each for section in sections for each in readable(section.blocks) if isinstance(each, Table)]
+    cells = [cell for table in tables for row in table.rows for cell in row.cells]
+    notes = [*(e.note for e in estimates), *(cell.note for cell in cells if isinstance(cell, Marked))]
+    return {note: place for place, note in enumerate(dict.fromkeys(filter(None, notes)), start=1)}
+
+
+Heads = list[tuple[str, str]]  # the head over a head, or nothing, and the head
+Line = tuple[list[str], Group, Row | Gap, bool]  # cells, what they show, and whether it begins its group
+
+
+def printed(
+    table: Table, notes: Mapping[str, int], quoted: Callable[[str], str], clear: str, unclear: str
+) -> tuple[Heads, Heads, list[Line]]:
+    """A table for views that cannot draw: the heads of its words, those of its figures, and its lines, words first.
+
+    `quoted` makes of a text what a view shows; `clear` and `unclear` mark what is statistically clear, and what is not.
+    """
+    order = [place for place, column in enumerate(table.columns) if not column.kind.drawn]
+    order.sort(key=lambda place: table.columns[place].kind is not Kind.TEXT)
+    columns = [table.columns[place] for place in order]
+    grouped = any(group.head for group in table.groups)
+    words: Heads = [("", table.group)] if grouped else []
+    words += [(column.over, plain(column.head)) for column in columns if column.kind is Kind.TEXT]
+    figures = [(column.over, plain(column.head)) for column in columns if column.kind is not Kind.TEXT]
+
+    def marked(column: Column, cell: TableCell) -> str:
+        said = quoted(written(column, cell))
+        if not isinstance(cell, Marked):
+            return said
+        said = f"{unclear if cell.clear is False else ''}{said}{clear if cell.clear else ''}"
+        return f"{said} [{notes[cell.note]}]" if cell.note else said
+
+    lines: list[Line] = []
+    for group in table.groups:
+        for index, row in enumerate(group.rows):
+            if isinstance(row, Gap):
+                cells = [quoted(plain(row.said)), *[""] * (len(words) + len(figures) - 1)]
+            else:
+                cells = [quoted(plain(group.head)) if index == 0 else ""] if grouped else []
+                cells += [marked(column, row.cells[place]) for column, place in zip(columns, order, strict=True)]
+            lines.append((cells, group, row, index == 0))
+    return words, figures, lines
+
+
+# --- estimates
+
+CORRECTED = (
+    "Noise makes maxima and means of absolute values too large. Next to such a value is the number corrected for that, "
+    "to which the interval belongs."
+)
+
+
+def lacks_interval(estimate: Estimate) -> bool:
+    """Whether there is a value but no interval, which is then what a note explains."""
+    return estimate.value is not None and estimate.low is None
+
+
+def on_intervals(estimates: Iterable[Estimate]) -> str:
+    """What to know about the intervals of these estimates; empty if nothing."""
+    return CORRECTED if any(estimate.corrected is not None for estimate in estimates) else ""
+
+
+def measured(estimate: Estimate, notes: Mapping[str, int]) -> list[str]:
+    """The value and the interval of an estimate; the one that is missing has the number of the note that says why."""
+    value, between = number(estimate.value), measured_interval(estimate)
+    if not estimate.note:
+        return [value, between]
+    mark = f" [{notes[estimate.note]}]"
+    return [value, between + mark] if lacks_interval(estimate) else [value + mark, between]
+
+
+# --- how a run was made
+
+
+def in_order(runs: Iterable[Run]) -> list[Run]:
+    """Runs in the order of the list of probes; those of one probe stay in theirs."""
+    places = {name: place for place, name in enumerate(probes())}
+    return sorted(runs, key=lambda run: (places.get(run.probe, len(places)), run.probe))
+
+
+def asked(run: Run) -> str:
+    """How many questions were asked; empty where that is not recorded."""
+    if run.questions is None:
+        return ""
+    return f"{'at most ' if run.at_most else ''}{plural(run.questions, 'question')}"
+
+
+def languages(shown: Iterable[Presentation]) -> str:
+    """The languages of the questions.
+
+    >>> languages([])
+    'US English'
+    """
+    return " and ".join(dict.fromkeys(each.language for each in shown)) or Presentation.language
+
+
+def facts(run: Run, *keys: str) -> list[tuple[str, str]]:
+    """What run.json says under these keys, where it says something; a limit takes the place of a preset."""
+    said = {key: getattr(run.info, key) for key in keys if key != "preset" or run.info.limit is None}
+    return [(key, text(value)) for key, value in said.items() if value not in (None, "")]
+
+
+def headings(models: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The models' names for a heading, and the addresses of endpoints for the line below it.
+
+    >>> headings(["api:llm@http://one/v1"]), headings(["api:llm@http://one/v1", "builtin"])
+    ((['llm'], ['http://one/v1']), (['llm', 'builtin'], ['llm: http://one/v1']))
+    """
+    parts = [at_endpoint(model) or (model, "") for model in models]
+    names = [name for name, _ in parts]
+    if len({*names}) < len(names):  # one name at two addresses
+        return [*models], []
+    single = len(parts) == 1
+    return names, [address if single else f"{name}: {address}" for name, address in parts if address]
+
+
+def who_answered(run: Run) -> list[list[tuple[str, str]]]:
+    """What is recorded about the models that answered at an endpoint, the most frequent first."""
+    served = run.info.endpoint.served if run.info.endpoint else ()
+    return [_about_served(model) for model in served[:MOST_SERVED]]
+
+
+def _about_served(served: Served) -> list[tuple[str, str]]:
+    facts = {
+        "model": served.model or "not named in the replies",
+        "fingerprint": served.fingerprint,
+        "server": served.server,
+        "answers": count(served.n),
+        "first": served.first,
+        "last": served.last,
+    }
+    return [(name, value) for name, value in facts.items() if value]
+
+
+def known(info: RunInfo) -> dict[str, Any]:
+    """The keys of run.json that have a value."""
+    model = _known_model(info.model)
+    if info.kind is RunKind.PREDICTIONS:
+        model["kind"] = str(info.kind)
+    others = {name: _known_model(other) for name, other in info.others.items()}
+    every = {**asdict(info), "model": model, "others": others}
+    return {key: value for key, value in every.items() if value not in (None, "", {}, (), [])}
+
+
+def _known_model(spec: ModelSpec) -> dict[str, Any]:
+    """The known facts about a model; of one that was not found, only what was recorded."""
+    unknown = ModelSpec("").as_json()
+    return {
+        key: value
+        for key, value in spec.as_json().items()
+        if value not in (None, "", []) and (spec.kind or value != unknown[key])
+    }
+
+
+def text(value: object) -> str:
+    """A JSON value as a person would write it; text stays as it is.
+
+    >>> text("a"), text(True), text(0.5), text(None), text(["a", 2])
+    ('a', 'yes', '0.5', 'none', 'a, 2')
+    """
+    match value:
+        case str():
+            return value
+        case bool():
+            return "yes" if value else "no"
+        case None:
+            return "none"
+        case list() | tuple():
+            return ", ".join(text(item) for item in value)
+        case dict():
+            return "; ".join(f"{name}: {said}" for name, said in flat(value))
+    return str(value)
+
+
+def flat(value: object, name: str = "") -> Iterator[tuple[str, str]]:
+    """A JSON object as (name, text), the names of inner objects joined by dots.
+
+    >>> list(flat({"a": {"b": 1}, "c": "x"}))
+    [('a.b', '1'), ('c', 'x')]
+    """
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from flat(inner, f"{name}.{key}" if name else str(key))
+    elif value not in ({}, []) or name:
+        yield name, text(value)

@@ -1,0 +1,1 @@
+"""What a run leaves: findings, examples, diagnosis, verdict."""
