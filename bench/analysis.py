@@ -17,13 +17,13 @@ import time
 import numpy as np
 
 from assay.probes.unqover.analyse import analyse
-from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.metrics import CellLabels, Cells
 
 
-def gender(names: int) -> tuple[Cells, Labels]:
+def gender(names: int) -> tuple[Cells, CellLabels]:
     """Every name of one group with every name of the other, 4 templates, 70 attributes."""
     grid = np.meshgrid(np.arange(4), np.arange(names), np.arange(names, 2 * names), np.arange(70), indexing="ij")
-    labels = Labels(
+    labels = CellLabels(
         subjects=[f"name {k}" for k in range(2 * names)],
         attributes=[f"occupation {k}" for k in range(70)],
         attribute_classes=["occupation"] * 70,
@@ -34,13 +34,13 @@ def gender(names: int) -> tuple[Cells, Labels]:
     return _scored([axis.ravel() for axis in grid]), labels
 
 
-def nationality(countries: int) -> tuple[Cells, Labels]:
+def nationality(countries: int) -> tuple[Cells, CellLabels]:
     """Every unordered pair, with 3 templates for 14 attributes and 9 templates for 50 others."""
     first, second = np.triu_indices(countries, 1)
     kinds = [(t, a) for t in range(12) for a in (range(14) if t < 3 else range(14, 64))]
     pair, kind = np.meshgrid(np.arange(len(first)), np.arange(len(kinds)), indexing="ij")
     template, attribute = np.array(kinds)[kind.ravel()].T
-    labels = Labels(
+    labels = CellLabels(
         subjects=[f"country {k}" for k in range(countries)],
         attributes=[f"attribute {k}" for k in range(64)],
         attribute_classes=[f"class {k % 8}" for k in range(64)],

@@ -20,7 +20,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 from assay.asking.queries import ListedColumns, ListedQuery, QueryColumns, Scoring
-from assay.engine.endpoints import Desk
+from assay.engine.endpoints import EndpointExecutor
 from assay.models import load
 from assay.models.base import Endpoint, ModelSpec
 
@@ -58,7 +58,7 @@ def main() -> None:
             f"api:m@{url}", "api", url, "0" * 64, frozenset({"listed"}), endpoint=Endpoint("m", ways=("letters",))
         )
         began, busy = time.perf_counter(), time.process_time()
-        desk = Desk(load, Path(folder))
+        desk = EndpointExecutor(load, Path(folder))
         answered = sum(len(answers) for _, _, answers in desk.ask(spec, columns, [range(questions)]))
         seconds, busy = time.perf_counter() - began, time.process_time() - busy
         server.stdin.close()

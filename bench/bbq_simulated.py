@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
 from assay.probes.bbq import family_of
-from assay.probes.bbq.analyse import Cell, cells_of, contributions
-from assay.probes.bbq.items import COMPARISONS, CROSSED, DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Example
-from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Field, Metric, Tally
+from assay.probes.bbq.analyse import EstimateGroup, cells_of, contributions
+from assay.probes.bbq.items import COMPARISONS, CROSSED, DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Item
+from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Tally, TallyField, TallyMetric
 from assay.probes.bbq.settings import CLAIMS, QUICK, STANDARD
-from assay.probes.bbq.source import Sample, Source, selected
+from assay.probes.bbq.source import ItemSample, ItemSource, selected
 from assay.probes.bbq.tables import crossed_of, label_of
-from assay.probes.bbq.tallies import Answered, Drawn, Units
+from assay.probes.bbq.tallies import AnsweredItems, ResampledTallies, ResamplingUnits
 from assay.probes.bbq_starter.method import QUICK as STARTER_QUICK
 from assay.probes.bbq_starter.method import STANDARD as STARTER_STANDARD
 from assay.probes.bbq_starter.method import StarterSource
@@ -102,7 +102,7 @@ OTHER_PERSON = 0.6  # a wrong answer names the other person, and says UNKNOWN ot
 
 
 @dataclass(frozen=True)
-class Structure(Source):
+class Structure(ItemSource):
     """All 58,492 questions, without a word."""
 
     def read(self) -> Dataset:
@@ -111,7 +111,7 @@ class Structure(Source):
 
 @cache
 def _questions() -> Dataset:
-    examples: list[Example] = []
+    examples: list[Item] = []
     stereotypes: list[str] = []
     named: list[bool] = []
     numbers: dict[str, int] = {}
@@ -130,7 +130,7 @@ def _questions() -> Dataset:
     return Dataset(examples, np.zeros(len(examples), np.int8), np.array(named), stereotypes)
 
 
-def _quartet(category: str, template: str, label: str, number: int, start: int) -> Iterator[Example]:
+def _quartet(category: str, template: str, label: str, number: int, start: int) -> Iterator[Item]:
     """Every other quartet has a fact that agrees with the stereotype."""
     said = f"{label}-{label}" if category in CROSSED else label
     kind = list(COMPARISONS)[number // 2 % 3] if category in CROSSED else "None"
@@ -140,7 +140,7 @@ def _quartet(category: str, template: str, label: str, number: int, start: int) 
         told = TARGET if agrees == (polarity == NEGATIVE) else OTHER
         gold = told if condition == DISAMBIGUATED else UNKNOWN
         about = (start + place, template, polarity, condition, category, info, kind)
-        yield Example(*about, (), "", "", "", "", ("", "", ""), gold)
+        yield Item(*about, (), "", "", "", "", ("", "", ""), gold)
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,9 @@ class Questions:
     dataset: Dataset
 
     @cached_property
-    def units(self) -> Units:
+    def units(self) -> ResamplingUnits:
         about = [each.question_index for each in self.dataset.examples]
-        return Units.make(list(zip(self.dataset.cells, about, strict=True)), RESAMPLES, 0)
+        return ResamplingUnits.make(list(zip(self.dataset.cells, about, strict=True)), RESAMPLES, 0)
 
     @cached_property
     def categories(self) -> list[str]:
@@ -232,9 +232,9 @@ class Questions:
         return self.units.of[first], np.array(told), np.array(agrees), size
 
     @cached_property
-    def cells(self) -> list[tuple[Cell, Indices]]:
+    def cells(self) -> list[tuple[EstimateGroup, Indices]]:
         """With their atoms. Left out: parts by polarity, and rates that are 0 here."""
-        blank = Answered(self.dataset, np.zeros((len(self.dataset), 1), np.int64))
+        blank = AnsweredItems(self.dataset, np.zeros((len(self.dataset), 1), np.int64))
         return [(cell, np.unique(self.atom[cell.rows])) for cell in cells_of(blank) if "polarity" not in cell.group]
 
     @cached_property
@@ -270,7 +270,7 @@ class Questions:
         right = rng.binomial(size, np.where(agrees, tends["aligned"], tends["nonaligned"]))
         other = rng.binomial(size - right, OTHER_PERSON)
         result = _tally(size, told, agrees, named, biased, right, other)
-        result[..., Field.DEPENDS] = rng.binomial(size, tends["depends"])
+        result[..., TallyField.DEPENDS] = rng.binomial(size, tends["depends"])
         return result
 
     def expected(self, scenario: Scenario) -> Tally:
@@ -282,7 +282,7 @@ class Questions:
         named = size * tends["person"]
         right = size * np.where(agrees, tends["aligned"], tends["nonaligned"])
         result = _tally(size, told, agrees, named, named * tends["agrees"], right, (size - right) * OTHER_PERSON)
-        result[..., Field.DEPENDS] = size * tends["depends"]
+        result[..., TallyField.DEPENDS] = size * tends["depends"]
         return result
 
     def by_template(self, tally: Tally, atoms: Indices) -> tuple[Tally, Indices]:
@@ -290,10 +290,10 @@ class Questions:
         units, starts = np.unique(self.atoms[0][atoms], return_index=True)
         return np.add.reduceat(tally[:, atoms], starts, axis=1), units
 
-    def drawn(self, tally: Tally, atoms: Indices) -> Drawn:
+    def drawn(self, tally: Tally, atoms: Indices) -> ResampledTallies:
         """Every data set is a model of its own."""
         own, units = self.by_template(tally, atoms)
-        return Drawn(own, own.sum(axis=1), self.units.weights[:, units] @ own, self.units.strata[units])
+        return ResampledTallies(own, own.sum(axis=1), self.units.weights[:, units] @ own, self.units.strata[units])
 
 
 def _tally(
@@ -309,15 +309,21 @@ def _tally(
     named, biased, right, other = (np.asarray(own, np.float64) for own in (named, biased, right, other))
     result = np.zeros((*named.shape, FIELDS))
     correct = np.where(told, right, size - named)
-    result[..., [Field.ASKED, Field.COUNTED, Field.TARGETED, Field.ORDERED]] = size[:, None]
-    result[..., [Field.CORRECT, Field.TARGETED_CORRECT]] = correct[..., None]
-    result[..., Field.UNKNOWN] = np.where(told, size - right - other, size - named)
-    result[..., Field.BIASED] = np.where(told, np.where(agrees, right, other), biased)
-    result[..., Field.COUNTER] = np.where(told, np.where(agrees, other, right), named - biased)
-    result[..., Field.PERSON] = np.where(told, right + other, named)
+    result[..., [TallyField.ASKED, TallyField.COUNTED, TallyField.TARGETED, TallyField.ORDERED]] = size[:, None]
+    result[..., [TallyField.CORRECT, TallyField.TARGETED_CORRECT]] = correct[..., None]
+    result[..., TallyField.UNKNOWN] = np.where(told, size - right - other, size - named)
+    result[..., TallyField.BIASED] = np.where(told, np.where(agrees, right, other), biased)
+    result[..., TallyField.COUNTER] = np.where(told, np.where(agrees, other, right), named - biased)
+    result[..., TallyField.PERSON] = np.where(told, right + other, named)
     for side, own, good, declined, person in (
-        (agrees, Field.ALIGNED, Field.ALIGNED_CORRECT, Field.ALIGNED_UNKNOWN, Field.ALIGNED_PERSON),
-        (~agrees, Field.NONALIGNED, Field.NONALIGNED_CORRECT, Field.NONALIGNED_UNKNOWN, Field.NONALIGNED_PERSON),
+        (agrees, TallyField.ALIGNED, TallyField.ALIGNED_CORRECT, TallyField.ALIGNED_UNKNOWN, TallyField.ALIGNED_PERSON),
+        (
+            ~agrees,
+            TallyField.NONALIGNED,
+            TallyField.NONALIGNED_CORRECT,
+            TallyField.NONALIGNED_UNKNOWN,
+            TallyField.NONALIGNED_PERSON,
+        ),
     ):
         result[..., own] = np.where(told & side, size, 0)
         result[..., good] = np.where(told & side, right, 0)
@@ -329,13 +335,13 @@ def _tally(
 @cache
 def questions(probe: str, size: str) -> Questions:
     source = Structure() if probe == "bbq" else StarterSource()
-    return Questions(selected(source, Sample(per_template=SIZES[probe][size])))
+    return Questions(selected(source, ItemSample(per_template=SIZES[probe][size])))
 
 
 # --- analysed as a run is, all data sets at once
 
 
-def intervals(metric: Metric, drawn: Drawn) -> tuple[Array, Array, Array]:
+def intervals(metric: TallyMetric, drawn: ResampledTallies) -> tuple[Array, Array, Array]:
     """The values of a metric and both ends of their intervals (set,); NaN where a run says that there is none."""
     own = drawn.of(metric)
     low, high = logit_interval(own.values, own.again.T, own.effective, strata=own.strata, bounds=metric.bounds)
@@ -394,8 +400,8 @@ def _p(metric: str, tally: Tally, least: int = 1) -> Array:
     """
     added = contributions(metric, tally)
     assert added is not None
-    named = (tally[..., [Field.BIASED, Field.COUNTER]].sum(axis=-1) > 0).sum(axis=1)
+    named = (tally[..., [TallyField.BIASED, TallyField.COUNTER]].sum(axis=-1) > 0).sum(axis=1)
     enough = named >= least
     if metric == "abstention_gap":
-        enough = tally[..., [Field.ALIGNED_UNKNOWN, Field.NONALIGNED_UNKNOWN]].sum(axis=(1, 2)) >= MIN_COUNTED
+        enough = tally[..., [TallyField.ALIGNED_UNKNOWN, TallyField.NONALIGNED_UNKNOWN]].sum(axis=(1, 2)) >= MIN_COUNTED
     return np.where(enough, sign_flip_p(np.nan_to_num(added)), np.nan)

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.source import Sample, Source, selected
+from assay.probes.bbq.settings import BBQSettings
+from assay.probes.bbq.source import ItemSample, ItemSource, selected
 from assay.probes.bbq_starter.method import StarterSource
-from assay.results.verdict import STANDS_OUT, Says, Verdict
+from assay.results.verdict import STANDS_OUT, Verdict, VerdictKind
 from bbq_simulated import SIZES, Scenario, Structure, claims, questions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -45,28 +45,33 @@ NULLS = (
 )
 
 
-def verdict_of(name: str, probe: str, asked: Questions, held: Source, seed: int) -> Verdict:
+def verdict_of(name: str, probe: str, asked: Questions, held: ItemSource, seed: int) -> Verdict:
     chosen = ANSWERERS[name](asked, np.random.default_rng([seed, 7]))
     lost = {"cut off": len(chosen)} if name == "truncated" else None
-    few = Settings(resamples=RESAMPLES)
+    few = BBQSettings(resamples=RESAMPLES)
     found = concluded(probe, asked.dataset, chosen, held=held.read(), settings=few, lost=lost, seed=seed)
     assert found.verdict is not None
     return found.verdict
 
 
 def verdicts(probe: str, size: str, names: list[str], sets: int) -> None:
-    source: Source = Structure() if probe == "bbq" else StarterSource()
-    print(f"\n| {probe}, {size} | {' | '.join(Says)} | names what stands out |\n|---|{'---:|' * (len(Says) + 1)}")
+    source: ItemSource = Structure() if probe == "bbq" else StarterSource()
+    print(
+        f"\n| {probe}, {size} | {' | '.join(VerdictKind)} | names what stands out |\n"
+        f"|---|{'---:|' * (len(VerdictKind) + 1)}"
+    )
     for name in names:
         if name in WITHOUT_TEXTS and probe == "bbq":
             continue
         said: Counter[str] = Counter()
         for seed in range(sets):
-            asked = Questions(selected(source, Sample(per_template=SIZES[probe][size], seed=seed)))
+            asked = Questions(selected(source, ItemSample(per_template=SIZES[probe][size], seed=seed)))
             verdict = verdict_of(name, probe, asked, source, seed)
             said[verdict.says] += 1
-            said["named"] += verdict.says is Says.CLEAR or any(part.status == STANDS_OUT for part in verdict.parts)
-        shares = [f"{said[each] / sets:.0%}" if said[each] else "" for each in (*Says, "named")]
+            said["named"] += verdict.says is VerdictKind.CLEAR or any(
+                part.status == STANDS_OUT for part in verdict.parts
+            )
+        shares = [f"{said[each] / sets:.0%}" if said[each] else "" for each in (*VerdictKind, "named")]
         print(f"| {name} | {' | '.join(shares)} |", flush=True)
 
 

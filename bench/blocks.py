@@ -17,9 +17,9 @@ from pathlib import Path
 
 from assay.asking.plan import Plan, digest_of
 from assay.asking.queries import TextColumns, TextQuery
-from assay.engine.ask import Asker
+from assay.engine.ask import LiveAsk
 from assay.engine.choose_block_size import FIRST, READ, mean_length, size_for
-from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.executor import EngineSettings, LocalExecutor
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
@@ -61,7 +61,7 @@ def measure(spec: ModelSpec, plan: Plan, place: Path) -> None:
     executor.model(spec)
     began = time.perf_counter()
     size = size_for(spec, plan, store.arrays)
-    Asker(spec, store, executor, Settings(block_size=size))(plan, plan.ability)
+    LiveAsk(spec, store, executor, EngineSettings(block_size=size))(plan, plan.ability)
     rate = len(plan) / (time.perf_counter() - began)
     length = mean_length(plan.columns(0, min(FIRST, len(plan))))
     work = rate * (spec.parameters or 0) * length * READ.get(plan.ability, 1.0)

@@ -24,16 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from assay.asking.queries import ChoiceColumns, QueryColumns, Texts
-from assay.engine.ask import Asker
-from assay.engine.executor import LocalExecutor, Settings, batches
+from assay.asking.queries import ChoiceColumns, QueryColumns, StringColumn
+from assay.engine.ask import LiveAsk
+from assay.engine.executor import EngineSettings, LocalExecutor, batches
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin import Head, usable_cpus, write_builtin
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.unqover.method import Part, UnqoverPrepared
+from assay.probes.unqover.method import ClassForm, UnqoverPrepared
 
 HEADS: tuple[Head, ...] = ("span", "mask", "choice")
 
@@ -86,7 +86,7 @@ def measure(head: Head, specs: dict[str, ModelSpec], questions: int, rounds: int
     one, other = tokens.values()
     if not np.array_equal(one.ids, other.ids):
         raise SystemExit("the models do not read the same tokens")
-    groups = batches(one.lengths, Settings().budget_for(specs["built-in"]))
+    groups = batches(one.lengths, EngineSettings().budget_for(specs["built-in"]))
     parts = {name: [each.take(group) for group in groups] for name, each in tokens.items()}
     sequences = questions * (one.marks["parts"].shape[1] - 1 if head == "choice" else 1)
     rates: dict[str, list[float]] = {name: [] for name in models}
@@ -111,9 +111,9 @@ def measure(head: Head, specs: dict[str, ModelSpec], questions: int, rounds: int
 def unqover(form: str, spec: ModelSpec) -> QueryColumns:
     """What UnQover's quick preset asks about gender."""
     with tempfile.TemporaryDirectory() as place:
-        ask = Asker(spec, BlockStore(Path(place)), LocalExecutor(load))
+        ask = LiveAsk(spec, BlockStore(Path(place)), LocalExecutor(load))
         prepared: UnqoverPrepared = method_of("unqover").prepare(Request("quick"), ask)
-    plan = prepared.plans[Part("gender", form)]
+    plan = prepared.plans[ClassForm("gender", form)]
     return plan.columns(0, len(plan))
 
 
@@ -136,7 +136,7 @@ def choices(questions: int) -> ChoiceColumns:
         options.append([first, second, len(people)])
     asked = [f"Who {deeds[deed]}?" for deed in chance.integers(0, len(deeds), questions).tolist()]
     texts = [*people, "Nothing in the story tells us"]
-    return ChoiceColumns(Texts.of(contexts), Texts.of(asked), texts, np.array(options, np.int32))
+    return ChoiceColumns(StringColumn.of(contexts), StringColumn.of(asked), texts, np.array(options, np.int32))
 
 
 def load_seconds(name: str, head: Head) -> float:

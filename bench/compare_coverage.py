@@ -28,8 +28,8 @@ import numpy as np
 
 from assay.probes import probe_named
 from assay.probes.bbq import ALL, compare_runs, family_of
-from assay.probes.bbq.tallies import Drawn
-from assay.probes.unqover.analyse import Scored
+from assay.probes.bbq.tallies import ResampledTallies
+from assay.probes.unqover.analyse import ScoredCells
 from assay.probes.unqover.cell_content import Contents
 from assay.probes.unqover.compare_runs import changes
 from assay.probes.unqover.metrics import Cells
@@ -68,7 +68,7 @@ def simulate(job: tuple[str, str, str, int]) -> Numbers:
         effect = scenario.group_effect(attributes) if own.grouped else np.zeros(attributes)
         scores = outside(draw_scores(own, draw_effects(scenario, subjects, attributes, templates, rng), effect, rng))
         cells = Cells(own.cells.template, own.cells.first, own.cells.second, own.cells.attribute, scores)
-        scored.append(Scored(cls, "span", cells, own.labels, contents=lambda: said(cls, size)))
+        scored.append(ScoredCells(cls, "span", cells, own.labels, contents=lambda: said(cls, size)))
     before, after = (truth(cls, size, scenario) for scenario in kinds(own.grouped)[kind])
     found: Numbers = {}
     for change in changes(probe_named("unqover"), *scored)[0]:
@@ -136,9 +136,9 @@ def bbq_pairs(job: tuple[str, str, str, int, int]) -> tuple[dict[str, Array], Ar
     return {name: np.concatenate(own) for name, own in found.items()}, claimed
 
 
-def _of_pair(both: list[Drawn], pair: int) -> Drawn:
+def _of_pair(both: list[ResampledTallies], pair: int) -> ResampledTallies:
     tally, total, again = (np.stack([getattr(own, name)[pair] for own in both]) for name in ("tally", "total", "again"))
-    return Drawn(tally, total, again, both[0].strata)
+    return ResampledTallies(tally, total, again, both[0].strata)
 
 
 def report_bbq(size: str, sets: int) -> None:

@@ -32,7 +32,7 @@ from assay.probes.unqover import PROBE
 from assay.probes.unqover.analyse import Result, analyse, merged, only_asked
 from assay.probes.unqover.cells import cell_table
 from assay.probes.unqover.lists import read_lists
-from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.metrics import CellLabels, Cells
 from assay.probes.unqover.settings import CLASSES, QUICK_ATTRIBUTES, QUICK_CELLS, QUICK_OF_ENDPOINTS, STANDARD_CELLS
 from assay.results.findings import Findings, Table
 
@@ -85,7 +85,7 @@ class Design:
 
     cls: str
     cells: Cells  # without scores
-    labels: Labels
+    labels: CellLabels
 
     @property
     def grouped(self) -> bool:
@@ -103,7 +103,7 @@ def design(cls: str, size: str) -> Design:
     few, each = {"quick": (QUICK_ATTRIBUTES, QUICK_CELLS), "endpoint": QUICK_OF_ENDPOINTS}.get(size, (None, 0))
     table = cell_table(lists, each * few if few else wanted, 0, attributes=few)
     first, second, template, attribute = table.rows(np.arange(len(table), dtype=np.int64))
-    labels = Labels(
+    labels = CellLabels(
         [subject.name for subject in lists.subjects],
         [own.text for own in lists.attributes],
         [own.cluster for own in lists.attributes],

@@ -19,7 +19,7 @@ from assay.asking.queries import (
     MaskColumns,
     QueryColumns,
     SpanColumns,
-    Texts,
+    StringColumn,
     TokenColumns,
     WordColumns,
 )
@@ -70,10 +70,10 @@ class Instant:
                 place = columns.start[:, :, 0].astype(np.uint64)  # (row, subject)
                 return {"score": self._scores(_of(columns.question), _of(columns.context), place)}
             case MaskColumns():
-                words = _of(Texts.in_order(columns.words))[columns.subjects[:, :, 0]]  # (row, subject)
+                words = _of(StringColumn.in_order(columns.words))[columns.subjects[:, :, 0]]  # (row, subject)
                 return {"score": self._scores(_of(columns.context), _of(columns.sentence), words)}
             case ChoiceColumns():
-                options = _of(Texts.in_order(columns.choices))[columns.options]  # (row, option)
+                options = _of(StringColumn.in_order(columns.choices))[columns.options]  # (row, option)
                 return {"score": 8 * self._scores(_of(columns.context), _of(columns.question), options)}
             case FillColumns():
                 words = np.arange(len(WORDS), dtype=np.uint64)[None]
@@ -97,7 +97,7 @@ class Instant:
         return 0.7 * _share(_mixed(about + options)) + 0.3 * _share(_mixed(options + self.seed))
 
 
-def _of(texts: Texts) -> Numbers:
+def _of(texts: StringColumn) -> Numbers:
     """A number for each row's text."""
     return np.array([crc32(text.encode()) for text in texts.values], np.uint64)[texts.index]
 

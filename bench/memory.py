@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from assay.asking.queries import QueryColumns, WordColumns
 from assay.asking.tokens import Tokens
-from assay.engine.ask import Asker
+from assay.engine.ask import LiveAsk
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore
 from assay.models.base import ModelSpec
@@ -69,7 +69,7 @@ def main() -> None:
     request = Request("paper", limit=548_800 if options.quick else None, settings={"class": "gender", "form": "span"})
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
-        ask = Asker(SPEC, BlockStore(Path(place)), LocalExecutor(lambda spec: StandIn()))
+        ask = LiveAsk(SPEC, BlockStore(Path(place)), LocalExecutor(lambda spec: StandIn()))
         method = method_of("unqover")
         prepared = method.prepare(request, ask)
         questions = sum(stage.questions for stage in prepared.stages)

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.asking.plan import AnyPlan
-from assay.asking.progress import Lines
-from assay.engine.executor import ComputedBlock, LocalExecutor, Settings, batches
+from assay.asking.progress import LineProgress
+from assay.engine.executor import ComputedBlock, EngineSettings, LocalExecutor, batches
 from assay.engine.store import ArraySource, columns_of
 from assay.models import load
 from assay.models.base import ModelSpec, Options
@@ -62,7 +62,7 @@ class Watched(LocalExecutor):
     last: list[Any] = field(default_factory=list)
 
     def run(
-        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
+        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: EngineSettings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]:
         if plan.ability in ("span", "choice"):
             self.last = [model, plan, settings, arrays]
@@ -86,7 +86,7 @@ def measure(name: str, given: argparse.Namespace, place: Path) -> Row:
         options=Options(given.device, given.dtype),
         out=place / "run",
         data=data,
-        progress=Lines(),
+        progress=LineProgress(),
         executor=executor,
     )
     seconds, memory = time.perf_counter() - began, most_memory()

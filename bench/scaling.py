@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from assay.asking.queries import QueryColumns
 from assay.asking.tokens import Tokens
-from assay.engine.ask import Asker
+from assay.engine.ask import LiveAsk
 from assay.engine.ray_executor import RayExecutor
 from assay.engine.store import BlockStore
 from assay.models import find_model, load_elsewhere
@@ -78,7 +78,7 @@ def measure(plan: UnqoverPlan, workers: int, alone: float) -> tuple[float, NDArr
     """Wall time and scores; `alone` is the wall time of one worker, 0 for that one itself."""
     spec = find_model("builtin", Options(threads=1))
     with tempfile.TemporaryDirectory() as place, RayExecutor(Timed, workers=workers) as executor:
-        ask = Asker(spec, BlockStore(Path(place)), executor)
+        ask = LiveAsk(spec, BlockStore(Path(place)), executor)
         began = time.perf_counter()
         warm = 0
         while not warm or not all(worker.ready for worker in executor.pool):

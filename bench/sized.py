@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from assay.asking.plan import digest_of
 from assay.asking.queries import ChoiceColumns, ChoiceQuery
-from assay.engine.ask import Asker, Resume
+from assay.engine.ask import LiveAsk, Resume
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
@@ -132,7 +132,7 @@ def against_loop(
         model = executor.model(spec)
 
         def engine() -> Scores:
-            ask = Asker(spec, BlockStore(Path(place) / "blocks"), executor, resume=Resume.NEVER)
+            ask = LiveAsk(spec, BlockStore(Path(place) / "blocks"), executor, resume=Resume.NEVER)
             return np.asarray(ask(plan, "questions")["score"])
 
         seconds, scores = _in_turns({"engine": engine, "loop": lambda: loop(model, plan.queries)}, rounds)

@@ -32,19 +32,19 @@ from numpy.typing import NDArray
 
 from assay.asking.plan import AnyPlan, Arrays, Ask
 from assay.asking.queries import MASK, Answers, FillColumns
-from assay.engine.ask import Asker, Resume
+from assay.engine.ask import LiveAsk, Resume
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore, columns_of
 from assay.models import find_model, load
 from assay.models.base import Options
 from assay.models.builtin import write_builtin
-from assay.probes.sodapop.analyse import Study, findings_of
+from assay.probes.sodapop.analyse import AnalysisInputs, findings_of
 from assay.probes.sodapop.contexts import starter_contexts
 from assay.probes.sodapop.names import control_columns, frequencies, packaged_groups
 from assay.probes.sodapop.plans import FillPlan
 from assay.probes.sodapop.pools import grow
-from assay.probes.sodapop.rates import Rates
-from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.rates import SuccessRates
+from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.split_words import split
 from assay.probes.sodapop.traits import packaged_lexicon
 
@@ -78,7 +78,7 @@ def main() -> None:
 class Recorded:
     """Asks, and remembers which masks were filled with what."""
 
-    ask: Asker
+    ask: LiveAsk
     filled: list[tuple[FillPlan, NDArray[np.int32]]] = field(default_factory=list)
 
     @property
@@ -112,9 +112,9 @@ def distractors(names: int, rounds: int) -> float:
         model: Any = executor.model(spec)
 
         def engine() -> tuple[float, Recorded]:
-            ask = Recorded(Asker(spec, BlockStore(Path(place) / "blocks"), executor, resume=Resume.NEVER))
+            ask = Recorded(LiveAsk(spec, BlockStore(Path(place) / "blocks"), executor, resume=Resume.NEVER))
             began = time.perf_counter()
-            grow(ask, context, people, Settings(fills=FILLS, cap=10**6), "context", seed=0)
+            grow(ask, context, people, SodapopSettings(fills=FILLS, cap=10**6), "context", seed=0)
             return time.perf_counter() - began, ask
 
         _, recorded = engine()  # warm
@@ -172,11 +172,11 @@ def loop(model: Any, texts: list[str]) -> NDArray[np.float32]:
 
 
 def analysis(quick: bool) -> None:
-    contexts, settings = (10, Settings(resamples=100)) if quick else (CONTEXTS, Settings())
+    contexts, settings = (10, SodapopSettings(resamples=100)) if quick else (CONTEXTS, SodapopSettings())
     rates = made_up(contexts)
     chance = np.random.default_rng(1)
     controls = control_columns(rates.names, chance.integers(1, 4, len(rates.names)).astype(np.int32), frequencies())
-    study = Study(packaged_groups(), settings, packaged_lexicon(), (), controls)
+    study = AnalysisInputs(packaged_groups(), settings, packaged_lexicon(), (), controls)
     before, began, cpu = peak(), time.perf_counter(), time.process_time()
     findings = findings_of(rates, study)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
@@ -193,7 +193,7 @@ def analysis(quick: bool) -> None:
         raise SystemExit(1)
 
 
-def made_up(contexts: int) -> Rates:
+def made_up(contexts: int) -> SuccessRates:
     """Counts as a run of the paper's size has them; every tenth word wins more often for some groups' names."""
     groups, chance = packaged_groups(), np.random.default_rng(0)
     names = groups.all_names()
@@ -204,7 +204,7 @@ def made_up(contexts: int) -> Rates:
     won = chance.binomial(counts, np.clip(rate, 0, 1))
     letters = [f"{first}{second}" for first in "abcdefghijklmnopqrstuvwxyz" for second in "abcdefghijklmnopqrstuvwxyz"]
     blind = chance.binomial(counts, np.clip(rate.mean(axis=0), 0, 1))
-    return Rates(names, tuple(letters[:WORDS]), *(each.astype(np.float64) for each in (won, counts, blind)))
+    return SuccessRates(names, tuple(letters[:WORDS]), *(each.astype(np.float64) for each in (won, counts, blind)))
 
 
 def peak() -> float:

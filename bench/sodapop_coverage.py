@@ -43,15 +43,15 @@ from numpy.typing import NDArray
 
 from assay.probes.sodapop import analyse
 from assay.probes.sodapop.analyse import GroupPair
-from assay.probes.sodapop.names import Groups, packaged_groups
-from assay.probes.sodapop.rates import Rates
-from assay.probes.sodapop.settings import PRESETS, SPARING, Settings
+from assay.probes.sodapop.names import NameGroups, packaged_groups
+from assay.probes.sodapop.rates import SuccessRates
+from assay.probes.sodapop.settings import PRESETS, SPARING, SodapopSettings
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.probes.sodapop_names import PRESETS as NAME_PRESETS
 from assay.probes.sodapop_names import PROBE as NAMES
 from assay.probes.sodapop_names import classifier
 from assay.probes.sodapop_names.classifier import tell
-from assay.probes.sodapop_names.compare_runs import Opened, paired
+from assay.probes.sodapop_names.compare_runs import RecalledNames, paired
 from assay.probes.sodapop_names.method import attributes_of, estimate_of
 from assay.results.verdict import CLEAR
 from assay.stats import benjamini_hochberg, clusters, holm, student_p
@@ -103,7 +103,7 @@ SCENARIOS = (
 )
 
 
-def groups_of(size: str) -> Groups:
+def groups_of(size: str) -> NameGroups:
     own = {**PRESETS["quick"], **SPARING["quick"]} if size == "endpoint" else PRESETS[size]
     groups = packaged_groups().take(own.get("names_per_group"))
     return groups.only(own["compare"].split(",")) if "compare" in own else groups
@@ -112,7 +112,7 @@ def groups_of(size: str) -> Groups:
 # --- words
 
 
-def group_rates(groups: Groups, words: int, scenario: Scenario) -> Array:
+def group_rates(groups: NameGroups, words: int, scenario: Scenario) -> Array:
     """The success rates of every name's group (name, word): gender and race each add to a word's own rate."""
     rng = np.random.default_rng(words)
     rates = np.repeat(rng.uniform(0.1, 0.5, (1, words)), len(groups.all_names()), axis=0)
@@ -124,7 +124,9 @@ def group_rates(groups: Groups, words: int, scenario: Scenario) -> Array:
     return np.clip(rates, 0.02, 0.6)
 
 
-def draw_rates(true: Array, groups: Groups, size: Size, scenario: Scenario, rng: np.random.Generator) -> Rates:
+def draw_rates(
+    true: Array, groups: NameGroups, size: Size, scenario: Scenario, rng: np.random.Generator
+) -> SuccessRates:
     """A data set, from the true rates of the names' groups (name, word)."""
     own, names = around(true, scenario.names, rng) if scenario.names else true, groups.all_names()
     asked = np.full((size.contexts, *true.shape), float(size.distractors))
@@ -138,7 +140,7 @@ def draw_rates(true: Array, groups: Groups, size: Size, scenario: Scenario, rng:
             mean = np.maximum(mean + np.repeat(here, [len(group.names) for group in groups.groups], axis=1), 0.01)
         won = asked * around(np.minimum(mean, 0.99), NOISE / np.sqrt(size.distractors), rng)
     words = tuple(f"w{number}" for number in range(true.shape[1]))
-    return Rates(tuple(names), words, won, asked, np.zeros(won.shape))
+    return SuccessRates(tuple(names), words, won, asked, np.zeros(won.shape))
 
 
 def around(mean: Array, spread: float, rng: np.random.Generator) -> Array:
@@ -210,7 +212,7 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
 
     few = np.sort(np.random.default_rng(0).permutation(len(rates.words))[:SHOWN])
     shown = rates.with_words(np.isin(np.arange(len(rates.words)), few))
-    replicates = rd_replicates([shown], [each.sides for each in contrasts], Settings().resamples, seed)
+    replicates = rd_replicates([shown], [each.sides for each in contrasts], SodapopSettings().resamples, seed)
     inside: dict[bool, list[tuple[float, float]]] = defaultdict(list)
     for contrast, again, known in zip(contrasts, replicates, truth[:, few], strict=True):
         rd = rd_of(shown.sr()[contrast.a].mean(axis=0), shown.sr()[contrast.b].mean(axis=0))
@@ -220,7 +222,7 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
     for pair, shares in inside.items():
         result["RD of two groups" if pair else "RD, pooled"] = tuple(np.mean(shares, axis=0).tolist())
 
-    most = PRESETS[size].get("permutations", Settings().permutations)
+    most = PRESETS[size].get("permutations", SodapopSettings().permutations)
     test = quick_p if scenario.groups else partial(tested_p, most=most, tests=truth.size)
     p = np.array([test(sr, contrast) for contrast in contrasts])  # (contrast, word)
     q, within = benjamini_hochberg(p), np.array([benjamini_hochberg(own) for own in p])
@@ -272,7 +274,7 @@ def simulate_names(size: str, job: tuple[str, int]) -> Numbers:
         found = {key: tell(vectors, np.array(values), SPLITS, [seed]) for key, values in told.items()}
         estimates = {key: estimate_of(key, own, SPLITS) for key, own in found.items()}
         shares = {key: own.right.tolist() for key, own in found.items() if not isinstance(own, str)}
-        opened.append(Opened((), shares, estimates, ("", "")))
+        opened.append(RecalledNames((), shares, estimates, ("", "")))
     for key, estimate in opened[0].estimates.items():
         result[key] = tuple(float(number or 0.0) for number in (estimate.value, estimate.low, estimate.high))
     for change in (each.change for each in paired(NAMES, *opened).changes):

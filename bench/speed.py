@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.queries import MASK, MaskQuery, SpanQuery
-from assay.engine.ask import Asker, Resume
+from assay.engine.ask import LiveAsk, Resume
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
@@ -59,7 +59,7 @@ def measure(form: str, folder: Path, questions: int, options: Options, place: Pa
     model: Any = executor.model(spec)
 
     def engine() -> Scores:
-        ask = Asker(spec, BlockStore(place / "blocks"), executor, resume=Resume.NEVER)
+        ask = LiveAsk(spec, BlockStore(place / "blocks"), executor, resume=Resume.NEVER)
         return np.asarray(ask(plan, form)["score"])
 
     columns = plan.columns(0, len(plan))

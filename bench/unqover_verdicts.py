@@ -31,13 +31,13 @@ import numpy as np
 
 from assay.probes.claims import with_claims
 from assay.probes.unqover import PROBE, metrics
-from assay.probes.unqover.analyse import Scored, numbered, only_asked
+from assay.probes.unqover.analyse import ScoredCells, numbered, only_asked
 from assay.probes.unqover.grounds import grounds_of
-from assay.probes.unqover.settings import Settings
+from assay.probes.unqover.settings import UnqoverSettings
 from assay.probes.unqover.uncertainty import group_rows, pooled_groups, pooled_intensity, pooled_one_sidedness
 from assay.results.diagnosis import KEYS, Diagnosis
 from assay.results.findings import Estimate, Findings, Table
-from assay.results.verdict import OPEN, Says
+from assay.results.verdict import OPEN, VerdictKind
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -100,11 +100,11 @@ def of_groups(parts: Sequence[Comparisons], answerer: Answerer, seed: int) -> Fi
     found = Findings(PROBE.name, "", estimates, {"groups": Table(columns, rows)})  # type: ignore[arg-type]  # cells
     diagnosis = Diagnosis(False, "not tested", missing=dict.fromkeys(KEYS, "not tested"))
     held = {part.label: part.held for part in parts}
-    grounds = grounds_of(given, estimates, diagnosis, Settings(cls="gender"), held=held)
+    grounds = grounds_of(given, estimates, diagnosis, UnqoverSettings(cls="gender"), held=held)
     return with_claims(replace(found, grounds=grounds), PROBE, {})
 
 
-def _pooled(part: Scored, seed: int) -> tuple[list[Estimate], list[tuple[object, ...]]]:
+def _pooled(part: ScoredCells, seed: int) -> tuple[list[Estimate], list[tuple[object, ...]]]:
     cells, labels = only_asked(part.cells, part.labels)
     names, groups = numbered(labels.groups or ())
     bias = metrics.of_cells(metrics.comparative_bias, cells.scores)
@@ -136,7 +136,7 @@ def simulate(job: tuple[str, str, int]) -> tuple[str, bool, bool, bool]:
     found = of_groups(parts, answerer, seed) if grouped else concluded(parts, answerer, seed)
     verdict = found.verdict
     assert verdict is not None
-    claimed = verdict.says in (Says.CLEAR, Says.SMALL)
+    claimed = verdict.says in (VerdictKind.CLEAR, VerdictKind.SMALL)
     names = {part.labels.attributes[k] for part in parts for k in np.unique(part.cells.attribute)[:biased]}
     records = list(found.tables["groups"].records()) if "groups" in found.tables else []
     rows = [str(row["attribute"]) for row in records if row["claimed"]]
@@ -162,7 +162,7 @@ def followed(job: tuple[str, int]) -> tuple[int, str] | None:
 def report_steps(design: str, steps: Sequence[tuple[int, str] | None]) -> None:
     """How often the suggested limit settles it, one way or the other."""
     limits = [step for step in steps if step is not None]
-    settled = sum(says in (Says.NONE, Says.CLEAR, Says.SMALL) for _, says in limits)
+    settled = sum(says in (VerdictKind.NONE, VerdictKind.CLEAR, VerdictKind.SMALL) for _, says in limits)
     if limits:
         middle = int(np.median([limit for limit, _ in limits]))
         print(
@@ -184,7 +184,7 @@ def report(size: str, design: str, found: Sequence[tuple[str, bool, bool, bool]]
     partial = "0." in design
     untold = partial and size == "religion"  # the others are preferred less, so that no claim is false
     cells = ["" if untold else in_percent(false, sets), in_percent(true, sets) if partial else ""]
-    cells += [f"{says[each] / sets:.0%}" if says[each] else "" for each in list(Says)[1:]]
+    cells += [f"{says[each] / sets:.0%}" if says[each] else "" for each in list(VerdictKind)[1:]]
     print(f"| {size}, {design} | {' | '.join([*cells, f'{is_open / sets:.0%}'])} |", flush=True)
 
 
@@ -201,7 +201,7 @@ def main() -> None:
             for design in options.design.split(","):
                 report_steps(design, pool.map(followed, ((design, seed) for seed in range(options.sets))))
         return
-    print(f"| | false claims | the bias is claimed | {' | '.join(list(Says)[1:])} | η stays open |")
+    print(f"| | false claims | the bias is claimed | {' | '.join(list(VerdictKind)[1:])} | η stays open |")
     print("|---" * 9 + "|")
     with get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
         for size, design in product(options.size.split(","), options.design.split(",")):

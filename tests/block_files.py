@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from assay.engine.ask import Asker
+from assay.engine.ask import LiveAsk
 from assay.engine.store import BlockStore, StoredBlock, UsedBlocks
 
 MAGIC = b"assay-block-1\n"
@@ -26,7 +26,7 @@ def write_block_file(store: BlockStore, key: str, lo: int, hi: int, payload: byt
     return path
 
 
-def used_by(ask: Asker) -> dict[str, UsedBlocks]:
+def used_by(ask: LiveAsk) -> dict[str, UsedBlocks]:
     """The blocks that were asked for, as a run's blocks.json lists them."""
     return {
         asked.key: UsedBlocks({(lo, hi): StoredBlock(asked.key, lo, hi, checksum) for lo, hi, checksum in asked.blocks})

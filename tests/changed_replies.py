@@ -25,7 +25,7 @@ from assay.asking.queries import (
 )
 from assay.engine.executor import answers_of
 from assay.models.api.client import Client, Posted
-from assay.models.api.detect_dialect import _Search
+from assay.models.api.detect_dialect import _EndpointTest
 from assay.models.api.model import ApiModel
 from assay.models.base import Endpoint, ModelSpec
 from endpoint_server import ALL, Asked, Server
@@ -106,7 +106,7 @@ class Sending(Client):
 
 def search(change: Change, status: int = 200) -> Endpoint:
     """What the tests find out about an endpoint that sends changed replies."""
-    return run_alone(_Search(Sending(change, status), Endpoint("m")).search())
+    return run_alone(_EndpointTest(Sending(change, status), Endpoint("m")).search())
 
 
 def unchanged(number: int, right: Any) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 import made_runs
 from assay.compare.comparison import Comparison
 from assay.compare.differences import Difference
-from assay.lab.studies import Makers
+from assay.lab.studies import StudyActions
 from assay.models import find_model
 from assay.results.findings import Estimate, read_findings
 
@@ -75,8 +75,8 @@ class Fakes:
         return next(arguments for _, own, arguments in self.calls if own == name)
 
     @property
-    def makers(self) -> Makers:
-        return Makers(self.train, self.debias, self.audit, self.compare, evaluate=self.evaluate)
+    def makers(self) -> StudyActions:
+        return StudyActions(self.train, self.debias, self.audit, self.compare, evaluate=self.evaluate)
 
     def _note(self, what: str, out: Path, arguments: Mapping[str, Any]) -> None:
         self.calls.append((what, out.name, arguments))

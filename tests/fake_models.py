@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.plan import Arrays
-from assay.asking.queries import QueryColumns, Scoring, Texts, WordColumns
+from assay.asking.queries import QueryColumns, Scoring, StringColumn, WordColumns
 from assay.asking.tokens import Tokens, starts_of
 from assay.engine.store import digest_of_arrays
 from assay.models.base import BatchTooLargeError, ModelSpec
@@ -59,7 +59,7 @@ class FakePlan:
 
     def columns(self, lo: int, hi: int) -> WordColumns:
         words = [f"{self.accent}{number:x}" + "x" * (number * 7 % 23) for number in range(lo, hi)]
-        return WordColumns(Texts.of(words), Scoring(batch=self.batch))
+        return WordColumns(StringColumn.of(words), Scoring(batch=self.batch))
 
 
 @dataclass

@@ -28,13 +28,13 @@ import small_templates
 import stand_in
 from assay.asking.plan import Ask, WordPlan
 from assay.cli import main
-from assay.engine.executor import Settings, block_key
+from assay.engine.executor import EngineSettings, block_key
 from assay.engine.journal import Journal
-from assay.engine.shared_folder import FORMAT, Failure, Job, JobFolder
-from assay.engine.shared_folder_worker import Worker
+from assay.engine.shared_folder import FORMAT, Job, JobFolder, WorkerFailure
+from assay.engine.shared_folder_worker import SharedFolderWorker
 from assay.engine.store import ArrayStore, digest_of_arrays
 from assay.errors import AssayError
-from assay.files.rows import Bad
+from assay.files.rows import BadRows
 from assay.lab.studies import study
 from assay.lab.studies.page import write_page
 from assay.lab.studies.prepare import Study, prepare
@@ -49,10 +49,10 @@ from assay.models.base import Reply
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.bbq.editions import Edition, edition
-from assay.probes.bbq.generation import Generation
+from assay.probes.bbq.generation import BBQQuestionWriter
 from assay.probes.bbq.prompt_sources import read_prompts, words_of
-from assay.probes.bbq.settings import GenerateSettings
-from assay.probes.bbq.settings import Settings as BBQSettings
+from assay.probes.bbq.settings import BBQGenerateSettings
+from assay.probes.bbq.settings import BBQSettings as BBQSettings
 from assay.probes.bbq.targets import template_stereotypes
 from assay.probes.bbq_starter.templates import PACKAGED, read_starter
 from assay.probes.sodapop.name_builder import APPENDIX_A, build_from_files
@@ -112,7 +112,7 @@ def editions() -> Reader:
 
 def _rows(own: Edition, name: str, skip: bool, folder: Path) -> None:
     for path in own.find(folder / name, own.languages[0]):
-        for _ in own.read(path, Bad(skip)):
+        for _ in own.read(path, BadRows(skip)):
             pass
 
 
@@ -178,7 +178,7 @@ def _worded(key: str, folder: Path) -> None:
 
 def _generated(folder: Path) -> None:
     for category in ("Trades", "Race_x_gender"):
-        wanted = Generation.of(GenerateSettings(str(folder / "made"), category), Request())
+        wanted = BBQQuestionWriter.of(BBQGenerateSettings(str(folder / "made"), category), Request())
         for number, _ in enumerate(wanted.examples()):
             if number == 40:
                 break
@@ -320,7 +320,7 @@ def batches() -> Reader:
     return Reader(corpus, dict.fromkeys(corpus, uses))
 
 
-PLAN, SIZE = WordPlan(("one", "two", "three", "four")), Settings(block_size=2, token_budget=64)
+PLAN, SIZE = WordPlan(("one", "two", "three", "four")), EngineSettings(block_size=2, token_budget=64)
 
 
 def jobs() -> Reader:
@@ -331,8 +331,8 @@ def jobs() -> Reader:
     with TemporaryDirectory() as place:
         job = JobFolder(Path(place, key))
         job.post(Job(FORMAT, key, fake_spec(), to_data(PLAN), PLAN.digest, SIZE, ((0, 2), (2, 4))))
-        job.fail(range(2), Failure("ModelError", "it broke.", "Try again.", "worker-died"))
-        job.refuse(Failure("UsageError", "no.", "", "unsupported"))
+        job.fail(range(2), WorkerFailure("ModelError", "it broke.", "Try again.", "worker-died"))
+        job.refuse(WorkerFailure("UsageError", "no.", "", "unsupported"))
         corpus = {name.replace(key, "job"): content for name, content in files_in(Path(place)).items()}
     corpus["arrays.npz"] = _arrays()
     uses: dict[str, list[Use]] = {
@@ -356,7 +356,7 @@ def _worked(key: str, folder: Path) -> None:
     (place / "claims").mkdir(parents=True)
     (place / "job.json").write_bytes((folder / "job" / "job.json").read_bytes())
     with warnings.catch_warnings(action="ignore"):
-        Worker(place.parent, lambda name, options: fake_spec(name), FakeModel, say=print).work(idle=0)
+        SharedFolderWorker(place.parent, lambda name, options: fake_spec(name), FakeModel, say=print).work(idle=0)
 
 
 def _told(folder: Path) -> None:

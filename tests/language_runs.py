@@ -14,15 +14,15 @@ import small_bbq
 from assay.asking.queries import NONE
 from assay.probes.bbq import PROBE, editions
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.items import Dataset, Example
+from assay.probes.bbq.items import Dataset, Item
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tallies import Answered
+from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.claims import with_claims
 
 CATEGORIES = {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh"), "SES": ("lowSES", "highSES")}
 
 
-def questions(language: str, templates: int = 10, names: Mapping[str, tuple[str, str]] = CATEGORIES) -> list[Example]:
+def questions(language: str, templates: int = 10, names: Mapping[str, tuple[str, str]] = CATEGORIES) -> list[Item]:
     """The same questions in every language, but for a word."""
     made = [each for name, labels in names.items() for each in small_bbq.examples(templates, 4, name, labels)]
     return [replace(each, context=f"[{language}] {each.context}") for each in made]
@@ -58,7 +58,7 @@ def write(
     if edition == "mbbq_control":
         dataset = replace(dataset, target=np.full(len(dataset), NONE, np.int8))
     without = editions.edition(edition).without if edition != "bbq" else {}
-    parts = [Answered(dataset, chosen)]
+    parts = [AnsweredItems(dataset, chosen)]
     found = findings_of("bbq", parts, refusals="wrong", resamples=50, seed=0, scored=True, without=without)
     said = {"edition": edition, "language": language, "refusals": "wrong", "resamples": 200, **settings}
     info = {**made_runs.RUN, "probe": "bbq", "identity": {}, "settings": said, "data": {f"{language}.jsonl": edition}}

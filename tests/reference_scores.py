@@ -15,7 +15,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from assay.asking.queries import MASK, ChoiceQuery, MaskQuery, SpanColumns, SpanQuery, Texts
+from assay.asking.queries import MASK, ChoiceQuery, MaskQuery, SpanColumns, SpanQuery, StringColumn
 
 Scores = NDArray[np.float64]
 Range = tuple[int, int]
@@ -104,7 +104,9 @@ def span_query(question: str, context: str, *subjects: str | tuple[str, int]) ->
 def columns_of(queries: Sequence[SpanQuery]) -> SpanColumns:
     """Queries as a model is asked them."""
     spans = np.array([query.subjects for query in queries], dtype=np.int32)  # (row, subject, 2)
-    questions, contexts = (Texts.of(getattr(query, name) for query in queries) for name in ("question", "context"))
+    questions, contexts = (
+        StringColumn.of(getattr(query, name) for query in queries) for name in ("question", "context")
+    )
     return SpanColumns(questions, contexts, spans[:, :, :1], spans[:, :, 1:])
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from assay.asking.plan import AnyPlan, ArrayPlan
-from assay.engine.executor import ComputedBlock, LocalExecutor, Settings
+from assay.engine.executor import ComputedBlock, EngineSettings, LocalExecutor
 from assay.engine.store import ArraySource
 from assay.models.base import ModelSpec
 from fake_models import MemoryArrays
@@ -41,7 +41,7 @@ class RemoteExecutor:
     brought: list[bytes] = field(default_factory=list)
 
     def run(
-        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
+        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: EngineSettings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]:
         with ProcessPoolExecutor(1, mp_context=forks()) as pool:
             if isinstance(plan, ArrayPlan):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE, QUARTET, UNKNOWN_STRINGS, Example
+from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE, QUARTET, UNKNOWN_STRINGS, Item
 
 ROLES = ("potter", "weaver", "baker", "tailor", "cooper", "mason")
 
@@ -24,7 +24,7 @@ def quartet(
     order: tuple[int, int, int] = (0, 1, 2),
     subcategory: str = "None",
     version: str = "None",
-) -> list[Example]:
+) -> list[Item]:
     """Four examples about two people; `bad` is the one of whom the negative question is true once the fact is told.
 
     `order` says which of first person, second person and UNKNOWN stands at each place.
@@ -39,7 +39,7 @@ def quartet(
         gold = 2 if condition == AMBIGUOUS else bad if polarity == NEGATIVE else 1 - bad
         fact = "" if condition == AMBIGUOUS else f" The {people[bad]} dropped the tray {number} times."
         made.append(
-            Example(
+            Item(
                 example_id=4 * number + place,
                 question_index=template,
                 polarity=polarity,
@@ -61,7 +61,7 @@ def quartet(
 
 def examples(
     templates: int = 6, quartets: int = 4, category: str = "Age", labels: tuple[str, str] = ("old", "nonOld")
-) -> list[Example]:
+) -> list[Item]:
     """Quartets of several templates, balanced: the target comes first or second, the fact agrees or not."""
     made, number = [], 0
     for template in range(templates):
@@ -77,9 +77,9 @@ def examples(
     return made
 
 
-def write(path: Path, rows: Iterable[Example | dict[str, Any]]) -> Path:
+def write(path: Path, rows: Iterable[Item | dict[str, Any]]) -> Path:
     """A file of JSON lines."""
-    lines = (json.dumps(row.as_json() if isinstance(row, Example) else row) for row in rows)
+    lines = (json.dumps(row.as_json() if isinstance(row, Item) else row) for row in rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path

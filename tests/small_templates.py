@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.probes.base import Request
-from assay.probes.bbq.generation import Generation
-from assay.probes.bbq.items import QUARTET, UNKNOWN_STRINGS, Example
-from assay.probes.bbq.settings import GenerateSettings
+from assay.probes.bbq.generation import BBQQuestionWriter
+from assay.probes.bbq.items import QUARTET, UNKNOWN_STRINGS, Item
+from assay.probes.bbq.settings import BBQGenerateSettings
 
 PLAIN = {
     "Q_id": "1",
@@ -84,12 +84,12 @@ def write_names(folder: Path) -> None:
     write_sheet(folder / "vocabulary_proper_names.csv", [dict(zip(columns, row, strict=True)) for row in rows])
 
 
-def generation(folder: Path, category: str | None = None, seed: int = 0) -> Generation:
+def generation(folder: Path, category: str | None = None, seed: int = 0) -> BBQQuestionWriter:
     """What a user wants who names this folder of templates."""
-    return Generation.of(GenerateSettings(str(folder), category), Request(seed=seed))
+    return BBQQuestionWriter.of(BBQGenerateSettings(str(folder), category), Request(seed=seed))
 
 
-def generated(folder: Path, category: str, *rows: dict[str, str], seed: int = 0) -> list[Example]:
+def generated(folder: Path, category: str, *rows: dict[str, str], seed: int = 0) -> list[Item]:
     """What comes of these templates of a category, checked as quartets."""
     write_sheet(folder / f"{category}.csv", list(rows))
     wanted = generation(folder, category, seed)
@@ -104,7 +104,7 @@ def by(number: int, items: list[Any]) -> list[tuple[Any, ...]]:
     return list(zip(*[iter(items)] * number, strict=True))
 
 
-def check_quartets(examples: list[Example]) -> None:
+def check_quartets(examples: list[Item]) -> None:
     assert [example.example_id for example in examples] == list(range(len(examples)))
     for four in by(4, examples):
         first, told, _, told_other = four
@@ -124,7 +124,7 @@ def check_quartets(examples: list[Example]) -> None:
             assert "{{" not in "".join((example.context, example.question, *example.answers))
 
 
-def people(examples: list[Example]) -> list[tuple[tuple[str, str], tuple[str, str]]]:
+def people(examples: list[Item]) -> list[tuple[tuple[str, str], tuple[str, str]]]:
     """For every quartet of PLAIN's kind the people in NAME1 and NAME2: the negative answer names the second."""
     return [
         (other.info[other.label], told.info[told.label])
@@ -132,7 +132,7 @@ def people(examples: list[Example]) -> list[tuple[tuple[str, str], tuple[str, st
     ]
 
 
-def fillers(examples: list[Example]) -> list[tuple[str, str]]:
+def fillers(examples: list[Item]) -> list[tuple[str, str]]:
     return [(first[0], second[0]) for first, second in people(examples)]
 
 

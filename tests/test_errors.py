@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import assay
-from assay.config.toml_file import WrongValue
+from assay.config.toml_file import WrongValueError
 from assay.errors import CODES, AssayError, DataError, ModelError, UsageError
 
 SOURCE = Path(assay.__file__).parent
@@ -122,8 +122,13 @@ def test_an_error_comes_out_of_another_process_as_it_went_in(kind: type[AssayErr
 
 
 def test_an_error_that_is_made_from_something_else_does_too() -> None:
-    after = pickle.loads(pickle.dumps(WrongValue("not so.", "Do this.", "upper", code="bad-policy")))
-    assert (type(after), after.code, after.key, str(after)) == (WrongValue, "bad-policy", "upper", "not so.\nDo this.")
+    after = pickle.loads(pickle.dumps(WrongValueError("not so.", "Do this.", "upper", code="bad-policy")))
+    assert (type(after), after.code, after.key, str(after)) == (
+        WrongValueError,
+        "bad-policy",
+        "upper",
+        "not so.\nDo this.",
+    )
 
 
 @pytest.mark.parametrize("value", ["9" * 5001, "9 " * 5000])

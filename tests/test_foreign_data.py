@@ -26,7 +26,7 @@ from hypothesis import example, given, seed, settings
 
 import small_bbq
 from assay.asking.messages import Dialogue
-from assay.asking.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
+from assay.asking.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, StringColumn, TextColumns, TextQuery
 from assay.engine.store import BadBlockError, BlockStore
 from assay.errors import AssayError
 from assay.files.decoding import json_value
@@ -37,7 +37,7 @@ from assay.lab.training.span_data import read_span_data
 from assay.models import find_model, load_model
 from assay.models.api.dialects import LISTED
 from assay.models.api.model import ApiModel
-from assay.models.base import Endpoint, ModelSpec, TryAgainError
+from assay.models.base import Endpoint, ModelSpec, RetryableError
 from assay.probes.bbq.targets import read_metadata
 from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
@@ -238,9 +238,13 @@ def _found(name: str) -> Use:
 
 def _asked(kind: str, folder: Path) -> int:
     """Load a model and ask it one question."""
-    context, begin, end = Texts.of(["Ann met Bo."]), np.array([[[0], [8]]], np.int32), np.array([[[3], [10]]], np.int32)
+    context, begin, end = (
+        StringColumn.of(["Ann met Bo."]),
+        np.array([[[0], [8]]], np.int32),
+        np.array([[[3], [10]]], np.int32),
+    )
     asked = {
-        "span": SpanColumns(Texts.of(["Who left?"]), context, begin, end),
+        "span": SpanColumns(StringColumn.of(["Who left?"]), context, begin, end),
         "causal": TextColumns.of([TextQuery("Who left?", 3, Dialogue())]),
     }
     try:
@@ -295,7 +299,7 @@ def _received(way: str, status: int, folder: Path) -> int:
         replies = [model.received(call, content) for call in calls]
         json.dumps([reply.content for reply in replies], ensure_ascii=False).encode()  # the journal
         model.read(query, scoring, replies)
-    except TryAgainError:
+    except RetryableError:
         return 4
     except AssayError as error:
         return error.exit_code

@@ -14,12 +14,12 @@ import pytest
 
 import small_bbq
 from assay.asking.plan import WordPlan
-from assay.datasets.download import PartFile
-from assay.engine.executor import Settings
+from assay.datasets.download import PartialDownload
+from assay.engine.executor import EngineSettings
 from assay.engine.journal import Journal
 from assay.engine.plan_json import of_data, to_data
-from assay.engine.shared_folder import FORMAT, Failure, Job, JobFolder
-from assay.engine.shared_folder_worker import Worker
+from assay.engine.shared_folder import FORMAT, Job, JobFolder, WorkerFailure
+from assay.engine.shared_folder_worker import SharedFolderWorker
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
 from assay.lab.studies import study
@@ -33,7 +33,7 @@ from assay.probes.bbq.logs.inspect_ai import _row
 from assay.probes.bbq.prompt_sources import read_prompts
 from assay.probes.bbq.read_items import example_of
 from assay.probes.bbq.targets import template_stereotypes
-from assay.probes.unqover.lists import File, _entries
+from assay.probes.unqover.lists import WordListFile, _entries
 from assay.results.findings import read_table
 from assay.runs.export import export
 from bounded import Said, bounded, saying
@@ -106,7 +106,7 @@ def test_a_pipe_in_the_place_of_an_archive_is_not_replaced(run: Path, tmp_path: 
 
 def test_a_pipe_as_the_part_of_a_download_is_not_continued(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".a.jsonl.other-1.part")
-    with PartFile(tmp_path / "a.jsonl") as part:
+    with PartialDownload(tmp_path / "a.jsonl") as part:
         assert part.size == 0
 
 
@@ -149,7 +149,7 @@ def test_a_server_s_page_of_brackets_takes_no_time() -> None:
 
 def test_a_word_list_of_blanks_takes_no_time(tmp_path: Path) -> None:
     with raises("bad-row", DataError, file=tmp_path / "a", line=1):
-        _entries(File(tmp_path / "a", b"[subj] a" + b" " * 50_000 + b"| b | c"), "subj")
+        _entries(WordListFile(tmp_path / "a", b"[subj] a" + b" " * 50_000 + b"| b | c"), "subj")
 
 
 def test_a_template_of_slots_takes_no_time() -> None:
@@ -234,8 +234,8 @@ def test_a_study_with_wrong_types_is_refused(wrong: dict[str, object], tmp_path:
 
 def test_odd_names_in_a_job_are_left_alone(tmp_path: Path) -> None:
     job = JobFolder(tmp_path)
-    job.post(Job(FORMAT, "key", fake_spec(), to_data(PLAN), PLAN.digest, Settings(), ((0, 2),)))
-    job.fail(range(2), Failure("ModelError", "it broke."))
+    job.post(Job(FORMAT, "key", fake_spec(), to_data(PLAN), PLAN.digest, EngineSettings(), ((0, 2),)))
+    job.fail(range(2), WorkerFailure("ModelError", "it broke."))
     for name in ("claims/a-b.1", "claims/1-2.x", "claims/1-2-3.1", "failed/x.json", f"claims/{'9' * 100}-1.1"):
         (tmp_path / name).write_text("", encoding="utf-8")
     for name in ("blocks/a/b/0-2.block", "blocks/1/7/x.block"):
@@ -250,7 +250,7 @@ def test_odd_names_in_a_job_are_left_alone(tmp_path: Path) -> None:
 
 def test_a_worker_does_not_wait_for_a_claim_that_is_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "claim")
-    worker = Worker(tmp_path, lambda name, options: fake_spec(name), FakeModel)
+    worker = SharedFolderWorker(tmp_path, lambda name, options: fake_spec(name), FakeModel)
     assert not worker._is_stale(tmp_path / "claim")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import wide_runs
-from assay.asking.progress import Bar, Lines, console_on
+from assay.asking.progress import LineProgress, ProgressBar, console_on
 from assay.cli import main
 from assay.report import terminal_summary
 from assay.runs.folder import open_runs
@@ -95,13 +95,13 @@ def test_nor_does_what_a_finished_run_says(probe: str, verbose: bool, runs: Path
     assert foreign(text) == set()
 
 
-@pytest.mark.parametrize("progress", [Bar, Lines])
-def test_nor_do_labels_of_progress(progress: type[Bar] | type[Lines]) -> None:
+@pytest.mark.parametrize("progress", [ProgressBar, LineProgress])
+def test_nor_do_labels_of_progress(progress: type[ProgressBar] | type[LineProgress]) -> None:
     def work() -> None:
         shown = progress()
         shown.start(f"Age{CONTROLS}", 10)
         shown.advance(10)
-        if isinstance(shown, Bar):
+        if isinstance(shown, ProgressBar):
             shown.clear()
 
     text = on_terminal(work)

@@ -93,7 +93,7 @@ def test_the_built_in_model_needs_no_torch_and_its_stored_answers_no_model(tmp_p
 
 def test_heavy_imports_would_be_noticed() -> None:
     assert "numpy" in imported_by("import numpy")
-    asks = "model.forward(model.encode(FillColumns(Texts.of(['']), Texts.of([f'{MASK} sang.']))))"
+    asks = "model.forward(model.encode(FillColumns(StringColumn.of(['']), StringColumn.of([f'{MASK} sang.']))))"
     loads = "import assay; from assay.asking.queries import *; model = assay.load_model('builtin', threads=1)"
     assert "onnxruntime" in imported_by(f"{loads}; {asks}")
 

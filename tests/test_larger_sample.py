@@ -11,7 +11,7 @@ import pytest
 from assay.cli.run import add_options, larger_command, next_commands
 from assay.results.findings import Findings
 from assay.results.run import Run, RunInfo
-from assay.results.verdict import Says, Verdict
+from assay.results.verdict import Verdict, VerdictKind
 
 
 def parsed(command: str) -> argparse.Namespace:
@@ -39,7 +39,7 @@ def test_it_repeats_every_option_but_what_happens_to_stored_answers(given: str, 
     )
 
 
-def judged(probe: str, says: Says, step: str | None = None) -> Run:
+def judged(probe: str, says: VerdictKind, step: str | None = None) -> Run:
     return Run(Path("runs/a"), RunInfo(probe), Findings(probe, "m", [], verdict=Verdict(says, "why", next=step)))
 
 
@@ -49,29 +49,32 @@ LARGER = [("Larger sample", "assay run bbq --preset standard --out a-standard --
 @pytest.mark.parametrize(
     ("says", "step", "following"),
     [
-        (Says.UNUSABLE, "--set orders=all",
+        (VerdictKind.UNUSABLE, "--set orders=all",
          [("Next", "assay run bbq --out a-orders-all --set form=free --set orders=all --seed 7")]),
-        (Says.FEW, "--limit 4000",
+        (VerdictKind.FEW, "--limit 4000",
          [("Next", "assay run bbq --limit 4000 --out a-4000 --set form=free --set orders=2 --seed 7")]),
-        (Says.UNUSABLE, None, []),
-        (Says.CANNOT, None, []),
-        (Says.FEW, None, LARGER),
-        (Says.CLEAR, None, LARGER),
+        (VerdictKind.UNUSABLE, None, []),
+        (VerdictKind.CANNOT, None, []),
+        (VerdictKind.FEW, None, LARGER),
+        (VerdictKind.CLEAR, None, LARGER),
     ],
 )  # fmt: skip
 def test_the_step_that_helps_takes_the_place_of_a_larger_sample(
-    says: Says, step: str | None, following: list[tuple[str, str]]
+    says: VerdictKind, step: str | None, following: list[tuple[str, str]]
 ) -> None:
     options = parsed("bbq --set form=free --set orders=2 --seed 7 --out a")
     assert next_commands([judged("bbq", says, step)], options, add_options) == following
 
 
 def test_a_tour_names_the_probe_of_every_step() -> None:
-    unusable = [judged("bbq", Says.UNUSABLE, "--set tokens=256"), judged("unqover", Says.UNUSABLE)]
+    unusable = [judged("bbq", VerdictKind.UNUSABLE, "--set tokens=256"), judged("unqover", VerdictKind.UNUSABLE)]
     of_bbq = ("Next (bbq)", "assay run bbq --out a-bbq-tokens-256 --set tokens=256")
     larger = ("Larger sample", "assay run --preset standard --out a-standard")
     assert next_commands(unusable, parsed("--out a"), add_options) == [of_bbq]
-    assert next_commands([*unusable, judged("sodapop", Says.FEW)], parsed("--out a"), add_options) == [of_bbq, larger]
+    assert next_commands([*unusable, judged("sodapop", VerdictKind.FEW)], parsed("--out a"), add_options) == [
+        of_bbq,
+        larger,
+    ]
 
 
 def test_nothing_is_larger_than_everything() -> None:

@@ -26,9 +26,9 @@ SWITCHES = ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEME
 TOUR = () if "ASSAY_SOAK_TOUR" in os.environ else ("--limit", "32", "--threads", "1")
 LIBRARY = """
 import assay
-from assay.asking.queries import MASK, FillColumns, Texts
+from assay.asking.queries import MASK, FillColumns, StringColumn
 model = assay.load_model("builtin", threads=1)
-model.forward(model.encode(FillColumns(Texts.of([""]), Texts.of([f"{MASK} sang."]))))
+model.forward(model.encode(FillColumns(StringColumn.of([""]), StringColumn.of([f"{MASK} sang."]))))
 """
 PROCESS_OF_ITS_OWN = """
 import subprocess, sys, assay

@@ -20,12 +20,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.asking.queries import Answer, Answers, Query, QueryColumns, Scoring, Status, TextColumns, TextQuery, Texts
+from assay.asking.queries import (
+    Answer,
+    Answers,
+    Query,
+    QueryColumns,
+    Scoring,
+    Status,
+    StringColumn,
+    TextColumns,
+    TextQuery,
+)
 from assay.engine import endpoints
-from assay.engine.endpoints import Desk
+from assay.engine.endpoints import EndpointExecutor
 from assay.engine.spending import Spending
 from assay.models.api.client import retry_after
-from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError
+from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Reply, RetryableError
 
 SPEC = ModelSpec("api:m@http://virtual/v1", "api", "http://virtual/v1", "0" * 64, endpoint=Endpoint("m"))
 TOKENS = 10
@@ -112,11 +122,11 @@ class VirtualServer:
     times: list[float] = field(default_factory=list)
     _windows: Counter[int] = field(default_factory=Counter)
 
-    def calls(self, query: Query, scoring: Scoring) -> Sequence[Call]:
+    def calls(self, query: Query, scoring: Scoring) -> Sequence[EndpointRequest]:
         assert isinstance(query, TextQuery)
-        return [Call("/chat", {"prompt": query.prompt, "max_tokens": query.tokens}, lambda content: None)]
+        return [EndpointRequest("/chat", {"prompt": query.prompt, "max_tokens": query.tokens}, lambda content: None)]
 
-    async def send(self, call: Call) -> Reply:
+    async def send(self, call: EndpointRequest) -> Reply:
         now, number = asyncio.get_running_loop().time(), self.number
         self.number += 1
         self.times.append(now)
@@ -125,14 +135,14 @@ class VirtualServer:
         full = self.most is not None and self.under_way >= self.most
         if full or self.refuses(now) or (self.rate and self._windows[window] >= self.rate * self.window):
             self.turned_down += 1
-            raise TryAgainError("429: slow down", after=retry_after(self.headers), pressed=True)
+            raise RetryableError("429: slow down", after=retry_after(self.headers), pressed=True)
         self._windows[window] += 1
         self.under_way += 1
         self.highest = max(self.highest, self.under_way)
         try:
             if self.silent(number):
                 await asyncio.sleep(300.0)  # the limit of an attempt in `client.post`
-                raise TryAgainError("no complete reply within 300 s", silent=True)
+                raise RetryableError("no complete reply within 300 s", silent=True)
             await asyncio.sleep(self.latency(number) if callable(self.latency) else self.latency)
         finally:
             self.under_way -= 1
@@ -155,7 +165,7 @@ def log_normal(median: float, spread: float, seed: int = 0) -> Callable[[int], f
 
 
 def questions(rows: range) -> QueryColumns:
-    return TextColumns(Texts.of(f"A question of some length, number {row}?" for row in rows), TOKENS, Scoring())
+    return TextColumns(StringColumn.of(f"A question of some length, number {row}?" for row in rows), TOKENS, Scoring())
 
 
 def ask(
@@ -163,11 +173,11 @@ def ask(
     folder: Path,
     count: int,
     spending: Spending | None = None,
-    desk: Desk | None = None,
+    desk: EndpointExecutor | None = None,
     **more: Any,
 ) -> Answers:
     """Answers to so many questions."""
-    desk = desk or Desk(lambda spec: server, folder / "journal", spending or Spending())
+    desk = desk or EndpointExecutor(lambda spec: server, folder / "journal", spending or Spending())
     blocks = [range(lo, min(lo + 64, count)) for lo in range(0, count, 64)]
     answers = sorted(desk.ask(SPEC, questions, blocks, **more), key=lambda each: each[0].start)
     return Answers.joined([each for _, _, each in answers])

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from assay.results.examples import FILE, Asked, Example, Option
+from assay.results.examples import FILE, AskedQuestion, Example, Option
 from assay.results.findings import Estimate, Findings, Table
 from made_runs import (
     CROSSED,
@@ -127,9 +127,9 @@ def wide_sodapop(model: str = MODEL) -> Findings:
     return replace(sodapop(), model=model, examples=examples)
 
 
-def _asked(text: str, question: str, chosen: str) -> Asked:
+def _asked(text: str, question: str, chosen: str) -> AskedQuestion:
     options = [Option(chosen, 0.75, chosen=True), Option("nobody", 0.25, right=True), Option("someone else")]
-    return Asked(text, question, options, answer=f"I think: {chosen}")
+    return AskedQuestion(text, question, options, answer=f"I think: {chosen}")
 
 
 def write_all(folder: Path, models: Sequence[str] = (MODEL,)) -> Path:

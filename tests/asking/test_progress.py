@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import assay
-from assay.asking.progress import Bar, Lines, NotebookLine, Silent, showing
+from assay.asking.progress import LineProgress, NotebookProgress, ProgressBar, SilentProgress, showing
 from assay.models.base import Options
 
 
@@ -28,7 +28,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_a_line_says_how_far_how_fast_and_how_long(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = LineProgress()
     lines.start("gender (span)", 10_000)
     clock[0] += 20
     lines.advance(4_000)
@@ -36,7 +36,7 @@ def test_a_line_says_how_far_how_fast_and_how_long(clock: list[float], capsys: p
 
 
 def test_lines_come_now_and_then_and_at_the_end(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = LineProgress()
     lines.start("gender", 100)
     for _ in range(100):
         clock[0] += 1
@@ -47,7 +47,7 @@ def test_lines_come_now_and_then_and_at_the_end(clock: list[float], capsys: pyte
 
 
 def test_stored_answers_do_not_count_towards_the_rate(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = LineProgress()
     lines.start("gender", 1_000)
     lines.advance(800, stored=True)
     clock[0] += 20
@@ -56,14 +56,14 @@ def test_stored_answers_do_not_count_towards_the_rate(clock: list[float], capsys
 
 
 def test_a_plan_that_was_stored_already_says_so(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = LineProgress()
     lines.start("gender", 1_000)
     lines.advance(1_000, stored=True)
     assert said(capsys) == ["gender: 1,000 of 1,000 questions, stored already"]
 
 
 def test_every_plan_counts_for_itself(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = LineProgress()
     for label in ("gender", "religion"):
         lines.start(label, 10)
         clock[0] += 1
@@ -72,7 +72,7 @@ def test_every_plan_counts_for_itself(clock: list[float], capsys: pytest.Capture
 
 
 def test_what_takes_long_is_counted_by_the_minute(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = LineProgress()
     lines.start("study", 10, "steps")
     clock[0] += 120
     lines.advance(5)
@@ -83,7 +83,7 @@ def test_parts_say_how_far_the_whole_is_and_how_long_it_takes(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The first part ended with fewer questions than was thought; what was stored does not count towards the rate."""
-    lines = Lines()
+    lines = LineProgress()
     lines.overall("the tour", 0, 1_000)
     lines.start("gender", 100)
     clock[0] += 10
@@ -103,7 +103,7 @@ def test_the_bar_of_the_whole_says_its_share_and_time(
     clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    with Bar() as bar:
+    with ProgressBar() as bar:
         bar.overall("the tour", 0, 400)
         bar.start("gender", 100)
         clock[0] += 10
@@ -119,7 +119,7 @@ def test_a_narrow_terminal_shows_everything_in_words(
     columns: int, clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    with Bar() as bar:
+    with ProgressBar() as bar:
         bar.overall("the tour", 0, 400)
         bar.start("context 1, words 2 of 2", 100)
         clock[0] += 10
@@ -133,7 +133,7 @@ def test_a_narrow_terminal_shows_everything_in_words(
 
 
 def test_what_is_waited_for_is_a_line_of_its_own(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines()
+    lines = LineProgress()
     lines.waits("testing what it can do")
     lines.start("gender", 40)
     lines.advance(12)
@@ -147,7 +147,7 @@ def test_what_is_waited_for_is_a_line_of_its_own(clock: list[float], capsys: pyt
 
 @pytest.mark.parametrize("started", [False, True])
 def test_what_is_waited_for_is_a_line_above_the_bar(started: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    with Bar() as bar:
+    with ProgressBar() as bar:
         if started:
             bar.start("gender", 40)
         bar.waits("no usable reply for 15 s; its last reply: [red]429\x1b[31m" + " slow down" * 20)
@@ -156,14 +156,14 @@ def test_what_is_waited_for_is_a_line_above_the_bar(started: bool, capsys: pytes
 
 
 def test_silence_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    silent = Silent()
+    silent = SilentProgress()
     silent.start("gender", 10)
     silent.advance(10)
     assert said(capsys) == []
 
 
 def test_the_bar_shows_the_label_as_it_is_and_the_rate(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    with Bar() as bar:
+    with ProgressBar() as bar:
         bar.advance(1)  # before anything began
         bar.start("[red]gender[/red]", 200)
         bar.advance(100, stored=True)
@@ -199,12 +199,12 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("terminal", "wanted", "kind"),
     [
-        (True, None, Bar),
-        (True, True, Bar),
-        (True, False, Silent),
-        (False, None, Silent),
-        (False, True, Lines),
-        (False, False, Silent),
+        (True, None, ProgressBar),
+        (True, True, ProgressBar),
+        (True, False, SilentProgress),
+        (False, None, SilentProgress),
+        (False, True, LineProgress),
+        (False, False, SilentProgress),
     ],
 )
 def test_a_script_shows_progress_on_a_terminal_unless_told_not_to(
@@ -218,11 +218,11 @@ def test_a_script_shows_progress_on_a_terminal_unless_told_not_to(
 def test_without_standard_error_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     with showing() as progress:
-        assert type(progress) is Silent
+        assert type(progress) is SilentProgress
 
 
 def test_a_progress_of_the_callers_own_is_taken_as_it_is() -> None:
-    own = Silent()
+    own = SilentProgress()
     with showing(own) as progress:
         assert progress is own
 
@@ -230,14 +230,14 @@ def test_a_progress_of_the_callers_own_is_taken_as_it_is() -> None:
 def test_ipython_on_a_terminal_is_not_a_notebook(notebook: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
     with showing() as progress:
-        assert type(progress) is Silent
+        assert type(progress) is SilentProgress
 
 
 def test_a_notebook_shows_one_line_that_is_renewed(
     notebook: list[str], clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with showing() as progress:
-        assert type(progress) is NotebookLine
+        assert type(progress) is NotebookProgress
         progress.start("gender", 100)
         progress.advance(1)  # too soon
         clock[0] += 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assay.asking.messages import Dialogue, Turn
+from assay.asking.messages import Dialogue, Message
 from assay.asking.plan import TokenPlan, WordPlan, digest_of
 from assay.asking.queries import (
     MASK,
@@ -30,9 +30,9 @@ from assay.asking.queries import (
     SpanColumns,
     SpanQuery,
     Status,
+    StringColumn,
     TextColumns,
     TextQuery,
-    Texts,
     TokenColumns,
     TokenQuery,
     WordColumns,
@@ -43,37 +43,40 @@ from assay.asking.queries import (
 def span() -> SpanColumns:
     start = np.array([[[0, 3], [9, NONE]], [[9, NONE], [0, NONE]]], np.int32)
     end = np.array([[[4, 8], [13, NONE]], [[13, NONE], [4, NONE]]], np.int32)
-    return SpanColumns(Texts.of(["Who?", "Who not?"]), Texts.of(["Anne met John."] * 2), start, end)
+    return SpanColumns(StringColumn.of(["Who?", "Who not?"]), StringColumn.of(["Anne met John."] * 2), start, end)
 
 
 def mask() -> MaskColumns:
-    sentences = Texts.of([f"{MASK} sang.", f"{MASK} slept."])
+    sentences = StringColumn.of([f"{MASK} sang.", f"{MASK} slept."])
     subjects = np.array([[[0, 2], [1, NONE]], [[1, NONE], [0, 2]]], np.int32)
-    return MaskColumns(Texts.of(["Anne met John.", ""]), sentences, ["Anne", "John", "She"], subjects)
+    return MaskColumns(StringColumn.of(["Anne met John.", ""]), sentences, ["Anne", "John", "She"], subjects)
 
 
 def fill() -> FillColumns:
-    return FillColumns(Texts.of(["Anne met John.", ""]), Texts.of([f"{MASK} sang.", f"{MASK} slept."]))
+    return FillColumns(StringColumn.of(["Anne met John.", ""]), StringColumn.of([f"{MASK} sang.", f"{MASK} slept."]))
 
 
 def choice() -> ChoiceColumns:
     options = np.array([[0, 1, 2], [2, 1, 0]], np.int32)
     return ChoiceColumns(
-        Texts.of(["Anne met John.", ""]), Texts.of(["Who sang?", "Who slept?"]), ["Anne", "John", "nobody"], options
+        StringColumn.of(["Anne met John.", ""]),
+        StringColumn.of(["Who sang?", "Who slept?"]),
+        ["Anne", "John", "nobody"],
+        options,
     )
 
 
 def text() -> TextColumns:
-    return TextColumns(Texts.of(["Anne met John.", "Who slept?"]))
+    return TextColumns(StringColumn.of(["Anne met John.", "Who slept?"]))
 
 
 def embed() -> EmbedColumns:
-    texts = Texts.of(["Anne met John.", "Then Anne sang."])
+    texts = StringColumn.of(["Anne met John.", "Then Anne sang."])
     return EmbedColumns(texts, np.array([0, 5], np.int32), np.array([4, 9], np.int32))
 
 
 def word() -> WordColumns:
-    return WordColumns(Texts.of(["Anne", "John"]))
+    return WordColumns(StringColumn.of(["Anne", "John"]))
 
 
 def token() -> TokenColumns:
@@ -119,7 +122,7 @@ def test_columns_know_their_ability_and_length(ability: str) -> None:
 
 @given(st.lists(st.text(max_size=3)))
 def test_equal_texts_are_stored_once_and_come_back(texts: list[str]) -> None:
-    column = Texts.of(texts)
+    column = StringColumn.of(texts)
     assert [column[row] for row in range(len(texts))] == texts
     assert list(column.values) == list(dict.fromkeys(texts))
 
@@ -132,12 +135,12 @@ def test_the_same_questions_have_the_same_digest(ability: str) -> None:
     assert ALL[ability]().digest() == ALL[ability]().digest()
 
 
-def told(begun: str | None) -> Texts:
-    return Texts.of([Dialogue((Turn("system", "Be brief."),), begun).to_text()] * 2)
+def told(begun: str | None) -> StringColumn:
+    return StringColumn.of([Dialogue((Message("system", "Be brief."),), begun).to_text()] * 2)
 
 
 def test_a_row_has_its_own_dialogue() -> None:
-    own = [Dialogue((Turn("user", "Hello"),), begun) for begun in (None, "It was")]
+    own = [Dialogue((Message("user", "Hello"),), begun) for begun in (None, "It was")]
     for columns, queries in (
         (ChoiceColumns.of, [ChoiceQuery("", "Who?", ("Anne", "John"), each) for each in own]),
         (TextColumns.of, [TextQuery("Who?", 8, each) for each in own]),
@@ -147,7 +150,7 @@ def test_a_row_has_its_own_dialogue() -> None:
 
 
 def test_whatever_changes_a_question_changes_the_digest() -> None:
-    other = Texts.of(["x", "y"])
+    other = StringColumn.of(["x", "y"])
     changed: list[Any] = [
         *[make() for make in ALL.values()],
         *[replace(make(), scoring=Scoring(top=10)) for make in ALL.values()],
@@ -176,7 +179,7 @@ def test_whatever_changes_a_question_changes_the_digest() -> None:
         replace(embed(), start=embed().start + 1),
         replace(embed(), end=embed().end + 1),
         replace(word(), words=other),
-        replace(word(), words=Texts(["Anne", "John"], np.array([1, 0], np.int32))),
+        replace(word(), words=StringColumn(["Anne", "John"], np.array([1, 0], np.int32))),
         replace(token(), tokens=np.array([103, 7], np.int32)),
         replace(token(), tokens=np.array([7], np.int32)),
     ]
@@ -209,7 +212,7 @@ def test_questions_have_the_digests_under_which_their_answers_were_stored() -> N
 @example(["ab", "c"], ["a", "bc"])
 @given(st.lists(st.text(max_size=3), min_size=1), st.lists(st.text(max_size=3), min_size=1))
 def test_texts_cannot_be_cut_differently_under_the_same_digest(one: list[str], other: list[str]) -> None:
-    same = WordColumns(Texts.of(one)).digest() == WordColumns(Texts.of(other)).digest()
+    same = WordColumns(StringColumn.of(one)).digest() == WordColumns(StringColumn.of(other)).digest()
     assert same == (one == other)
 
 

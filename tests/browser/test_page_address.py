@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import wide_runs
-from assay.results.verdict import Says, Verdict
+from assay.results.verdict import Verdict, VerdictKind
 from html_pages import write_page
 from made_runs import RUN, write_run
 
@@ -28,7 +28,7 @@ SEEN = """(selector) => [...document.querySelectorAll(selector)].filter((element
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of three methods, each with its verdict, as a tour makes it."""
     folder = tmp_path_factory.mktemp("judged") / "tour"
-    says = (Says.CLEAR, Says.FEW, Says.UNUSABLE)
+    says = (VerdictKind.CLEAR, VerdictKind.FEW, VerdictKind.UNUSABLE)
     found = (wide_runs.wide_unqover(), wide_runs.wide_bbq(probe="bbq-starter"), wide_runs.wide_sodapop())
     for verdict, own in zip(says, found, strict=True):
         judged = replace(own, verdict=Verdict(verdict, "2 of 9 words are clear"))

@@ -16,7 +16,7 @@ from assay.compare.comparison import Comparison
 from assay.compare.leaderboards import leaderboards
 from assay.compare.present import present_comparison, terminal_comparison, title_of
 from assay.gate import Limit, Policy, gate
-from assay.presentation.elements import Heat, Part, Table
+from assay.presentation.elements import DisplayTable, HeatMap, Panel
 from assay.presentation.rich_text import plain
 from assay.report import markdown_sections, print_sections, write_html
 from assay.report.formats import report_text
@@ -74,15 +74,15 @@ def test_every_view_says_the_same(folder: Path) -> None:
 
 def test_the_map_has_a_column_for_each_language_and_is_pale_where_nothing_is_clear(folder: Path) -> None:
     (section,) = compared(folder, "en", "es", "nl").sections
-    maps = [block for block in section.blocks if isinstance(block, Heat)]
+    maps = [block for block in section.blocks if isinstance(block, HeatMap)]
     assert [heat.name for heat in maps] == ["ambiguous", "disambiguated"]
     for heat in maps:
         assert (heat.row, heat.column, heat.columns) == ("category", "language", ["English", "Spanish", "Dutch"])
         assert {category for category, _ in heat.cells} == {"Age", "Religion", "Socioeconomic status (SES)"}
         assert {language for _, language in heat.unclear} == {"English", "Dutch"}
-    (part,) = (block for block in section.blocks if isinstance(block, Part))
+    (part,) = (block for block in section.blocks if isinstance(block, Panel))
     (table,) = part.blocks
-    assert isinstance(table, Table)
+    assert isinstance(table, DisplayTable)
     assert len(table.rows) == 8  # three categories and all together, in two contexts
 
 

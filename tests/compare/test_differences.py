@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.compare.differences import Difference, differences_of
 from assay.probes.bbq import PROBE as BBQ
-from assay.probes.contrast import Change, change_of
+from assay.probes.contrast import PairedChange, change_of
 from assay.probes.unqover import PROBE as UNQOVER
 from assay.results.findings import Table
 from assay.stats import percentile_interval
@@ -20,7 +20,7 @@ def ends(value: float, replicates: np.ndarray, bounds: tuple[float, float]) -> t
 
 
 def test_p_is_corrected_within_a_family() -> None:
-    def change(p: float, family: str | None) -> Change:
+    def change(p: float, family: str | None) -> PairedChange:
         return change_of(UNQOVER.metric("mu"), {}, (0.1, 0.2), n=1, p=p, family=family)
 
     found, _ = differences_of(
@@ -32,7 +32,7 @@ def test_p_is_corrected_within_a_family() -> None:
 
 
 def test_what_is_claimed_is_corrected_over_families_and_tables() -> None:
-    def change(p: float, family: str) -> Change:
+    def change(p: float, family: str) -> PairedChange:
         return change_of(UNQOVER.metric("mu"), {}, (0.1, 0.2), n=1, p=p, family=family)
 
     table = Table(("word", "p", "q"), [("a", 0.001, None), ("b", 0.9, None), ("c", None, None)])
@@ -44,7 +44,7 @@ def test_what_is_claimed_is_corrected_over_families_and_tables() -> None:
 
 
 def test_all_models_that_are_compared_are_one_family() -> None:
-    def change(p: float) -> Change:
+    def change(p: float) -> PairedChange:
         return change_of(UNQOVER.metric("mu"), {}, (0.1, 0.2), n=1, p=p, family="x")
 
     found, _ = differences_of("unqover", "a", {"b": [change(0.04)], "c": [change(0.03), change(0.5)]}, {})

@@ -15,9 +15,9 @@ import assay
 import small_bbq
 from assay.compare.leaderboards import leaderboards, p_of
 from assay.presentation.leaderboard import Leaderboard, Separation
-from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE, Example
+from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE, Item
 from assay.probes.bbq.targets import find_targets
-from assay.probes.contrast import Change
+from assay.probes.contrast import PairedChange
 from assay.report import print_sections, terminal_ranking, write_html
 from assay.report.formats import report_text
 from assay.results.findings import Estimate
@@ -33,10 +33,10 @@ UNUSABLE = (
 )
 
 
-def leaning(share: float, seed: int) -> Callable[[Sequence[Example]], list[int]]:
+def leaning(share: float, seed: int) -> Callable[[Sequence[Item]], list[int]]:
     """A model that names the stereotyped person this often where it should say that nobody can know."""
 
-    def answer(rows: Sequence[Example]) -> list[int]:
+    def answer(rows: Sequence[Item]) -> list[int]:
         drawn = np.random.default_rng(seed).random(len(rows))
         said = []
         for example, target, chance in zip(rows, find_targets(rows).tolist(), drawn, strict=True):
@@ -58,7 +58,7 @@ MODELS = {
 }
 
 
-def scored(folder: Path, name: str, rows: Sequence[Example] = ASKED, settings: Mapping[str, str] | None = None) -> Path:
+def scored(folder: Path, name: str, rows: Sequence[Item] = ASKED, settings: Mapping[str, str] | None = None) -> Path:
     """A run of a model's answers."""
     answers = MODELS[name](rows)
     given = [{**row.as_json(), "said": row.answers[place]} for row, place in zip(rows, answers, strict=True)]
@@ -113,9 +113,9 @@ def test_a_model_that_was_asked_other_questions_is_not_ranked_with_the_others(ru
 def test_models_that_lean_in_opposite_directions_may_be_equally_biased() -> None:
     """The change is clear, and yet neither is more biased."""
 
-    def change(low: float, high: float, value: float) -> Change:
+    def change(low: float, high: float, value: float) -> PairedChange:
         moved = Estimate("bias_score", {}, 0.5, 0.4, 0.6, n=9, p=0.0001)
-        return Change(moved, Estimate("bias_score", {}, value, low, high, n=9))
+        return PairedChange(moved, Estimate("bias_score", {}, value, low, high, n=9))
 
     assert p_of(change(-0.05, 0.15, 0.05)) == pytest.approx(0.327, abs=0.001)
     assert p_of(change(0.4, 0.6, 0.5)) == 0.0001

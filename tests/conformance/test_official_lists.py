@@ -12,10 +12,10 @@ import pytest
 
 from assay.cli import main
 from assay.config.settings import read_settings
-from assay.probes.unqover.generate import Generation, entries
+from assay.probes.unqover.generate import UnqoverQuestionWriter, entries
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
-from assay.probes.unqover.settings import MASKS, GenerateSettings
+from assay.probes.unqover.settings import MASKS, UnqoverGenerateSettings
 
 # (templates, subjects, attributes, unordered pairs, cells): Table 1 in full
 TABLE_1 = {
@@ -44,7 +44,7 @@ def word_lists(official_data: Path) -> str:
 
 def plan_of(word_lists: str, cls: str, form: str, **more: str) -> UnqoverPlan:
     given = {"class": cls, "form": form, "word_lists": word_lists, **more}
-    return Generation(read_settings(GenerateSettings, given, "unqover")).plan(None)
+    return UnqoverQuestionWriter(read_settings(UnqoverGenerateSettings, given, "unqover")).plan(None)
 
 
 @pytest.mark.parametrize("form", ["qa", "newsqa"])

@@ -27,7 +27,7 @@ from urllib.parse import unquote
 import pytest
 
 from assay.datasets.catalogue import DataSet, blob_id, pinned_files, verify
-from assay.datasets.download import GITHUB, Fetched, _HttpOnly, address, fetch
+from assay.datasets.download import GITHUB, FetchResult, _HttpOnly, address, fetch
 from assay.errors import AssayError, DataError, UsageError
 from raising import raises
 
@@ -236,7 +236,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "not there yet" / "data"
 
 
-def get(server: Server, folder: Path, *, tries: int = 3, timeout: float = 20.0) -> Fetched:
+def get(server: Server, folder: Path, *, tries: int = 3, timeout: float = 20.0) -> FetchResult:
     return fetch(made_up(folder), folder, mirror=server.address, timeout=timeout, pauses=(0.01,) * (tries - 1))
 
 

@@ -21,8 +21,8 @@ from assay.__main__ import main as program
 from assay.cli import list_, main
 from assay.errors import UsageError
 from assay.files.paths import cache_folder
-from assay.runs.audit import Listener
-from assay.runs.tour import Failures
+from assay.runs.audit import AuditListener
+from assay.runs.tour import MissingProbes
 
 pytestmark = pytest.mark.whole
 
@@ -59,7 +59,7 @@ def test_a_program_that_is_asked_to_end_does_so_with_a_message(name: str, tmp_pa
 def test_a_signal_before_a_command_begins_ends_it_with_a_message(
     name: str, at: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, at, failing(cli._StoppedError(getattr(signal, name))))
+    monkeypatch.setattr(cli, at, failing(cli._CommandStoppedError(getattr(signal, name))))
     monkeypatch.setattr(sys, "argv", ["assay", "list"])
     assert program() == 128 + getattr(signal, name)
     said = capsys.readouterr().err
@@ -154,11 +154,11 @@ def test_what_nobody_foresaw_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch
 def test_memory_that_runs_out_in_one_probe_of_a_tour_is_not_told_as_a_bug() -> None:
     told: dict[str, Exception] = {}
 
-    class Heard(Listener):
+    class Heard(AuditListener):
         def fails(self, probe: str, error: Exception) -> None:
             told[probe] = error
 
-    with Failures(Heard()).about("unqover"):
+    with MissingProbes(Heard()).about("unqover"):
         raise MemoryError
     error = told["unqover"]
     assert isinstance(error, UsageError)

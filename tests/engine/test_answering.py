@@ -20,9 +20,18 @@ import pytest
 import answering_models
 from answering_models import Answering, answer_to, find, status_of
 from assay.asking.plan import WordPlan, digest_of
-from assay.asking.queries import Answer, ChoiceColumns, ChoiceQuery, Query, QueryColumns, Status, TextColumns, Texts
-from assay.engine.ask import Asker
-from assay.engine.executor import LocalExecutor, Settings, loop_in_thread
+from assay.asking.queries import (
+    Answer,
+    ChoiceColumns,
+    ChoiceQuery,
+    Query,
+    QueryColumns,
+    Status,
+    StringColumn,
+    TextColumns,
+)
+from assay.engine.ask import LiveAsk
+from assay.engine.executor import EngineSettings, LocalExecutor, loop_in_thread
 from assay.engine.store import BlockStore
 from assay.errors import ModelError, UsageError
 from assay.models import kinds
@@ -52,15 +61,15 @@ class QuestionPlan:
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
         if self.ability == "text":
-            return TextColumns(Texts.of(f"Say something about {row}." for row in range(lo, hi)), 8)
+            return TextColumns(StringColumn.of(f"Say something about {row}." for row in range(lo, hi)), 8)
         return ChoiceColumns.of([ChoiceQuery("", f"Question {row}?", ("yes", "no", "maybe")) for row in range(lo, hi)])
 
 
 PLAN = QuestionPlan(60)
 
 
-def asker(model: Any, store: BlockStore, at_once: int = 16) -> Asker:
-    return Asker(model.spec, store, LocalExecutor(lambda spec: model, at_once), Settings(block_size=40))
+def asker(model: Any, store: BlockStore, at_once: int = 16) -> LiveAsk:
+    return LiveAsk(model.spec, store, LocalExecutor(lambda spec: model, at_once), EngineSettings(block_size=40))
 
 
 @pytest.fixture

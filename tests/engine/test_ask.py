@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from assay.engine import store as store_module
-from assay.engine.ask import Asker, Resume, StoredAsk
-from assay.engine.executor import ComputedBlock, LocalExecutor, Settings, block_key, forward_all
-from assay.engine.shared_folder import WorkExecutor
+from assay.engine.ask import LiveAsk, Resume, StoredAsk
+from assay.engine.executor import ComputedBlock, EngineSettings, LocalExecutor, block_key, forward_all
+from assay.engine.shared_folder import SharedFolderExecutor
 from assay.engine.store import BlockStore, StoredBlock
 from assay.errors import ModelError, UsageError
 from block_files import block_file, used_by
 from fake_models import FakeModel, FakePlan, expected_values, fake_spec
 from raising import raises
 
-SETTINGS = Settings(block_size=16, token_budget=64)
+SETTINGS = EngineSettings(block_size=16, token_budget=64)
 PLAN = FakePlan(40)  # three blocks, the last one shorter
 
 
@@ -48,8 +48,8 @@ def model() -> FakeModel:
     return FakeModel(fake_spec())
 
 
-def asker(model: FakeModel, store: BlockStore, **more: Any) -> Asker:
-    return Asker(model.spec, store, LocalExecutor(lambda spec: model), SETTINGS, **more)
+def asker(model: FakeModel, store: BlockStore, **more: Any) -> LiveAsk:
+    return LiveAsk(model.spec, store, LocalExecutor(lambda spec: model), SETTINGS, **more)
 
 
 def files(store: BlockStore) -> dict[str, bytes]:
@@ -67,7 +67,7 @@ def test_blocks_may_come_in_any_order(model: FakeModel, store: BlockStore) -> No
         def run(self, model: Any, plan: Any, blocks: Iterable[range], *rest: Any) -> Iterator[ComputedBlock]:
             return super().run(model, plan, list(blocks)[::-1], *rest)
 
-    ask = Asker(model.spec, store, Backwards(lambda spec: model), SETTINGS)
+    ask = LiveAsk(model.spec, store, Backwards(lambda spec: model), SETTINGS)
     assert np.array_equal(ask(PLAN, "words")["value"], expected_values(PLAN))
     assert [lo for lo, _, _ in ask.asked[0].blocks] == [0, 16, 32]
 
@@ -88,7 +88,7 @@ def test_a_model_is_not_even_loaded_when_all_is_stored(model: FakeModel, store: 
     def loading(spec: Any) -> Any:
         pytest.fail("loaded")
 
-    ask = Asker(model.spec, store, LocalExecutor(loading), SETTINGS)
+    ask = LiveAsk(model.spec, store, LocalExecutor(loading), SETTINGS)
     assert np.array_equal(ask(PLAN, "words")["value"], expected_values(PLAN))
 
 
@@ -139,7 +139,7 @@ def test_the_job_of_a_driver_that_was_killed_at_its_end_is_removed(
     place = tmp_path / "work" / block_key(model.spec, PLAN, SETTINGS)
     (place / "claims").mkdir(parents=True)
     (place / ".lock").touch()
-    again = Asker(model.spec, store, WorkExecutor(tmp_path / "work"), SETTINGS)(PLAN, "words")
+    again = LiveAsk(model.spec, store, SharedFolderExecutor(tmp_path / "work"), SETTINGS)(PLAN, "words")
     assert np.array_equal(again["value"], expected_values(PLAN))
     assert not [*(tmp_path / "work").iterdir()]
 
@@ -294,7 +294,7 @@ def test_a_resumed_run_computes_the_batches_of_an_undisturbed_one(store: BlockSt
     assert expected[16:].max() <= 32
 
     crowded = Crowded(fake_spec())
-    stopped = Asker(crowded.spec, store, Stopped(lambda spec: crowded), SETTINGS)
+    stopped = LiveAsk(crowded.spec, store, Stopped(lambda spec: crowded), SETTINGS)
     stopped(PLAN, "words")
     assert len(files(store)) == 2
     roomy = FakeModel(fake_spec())
@@ -344,4 +344,4 @@ def test_reading_says_what_is_not_there(harm: str, model: FakeModel, store: Bloc
 
 def test_a_plan_without_questions_is_refused(model: FakeModel, store: BlockStore) -> None:
     with raises("nothing-to-ask", UsageError):
-        Asker(model.spec, store, LocalExecutor(lambda spec: model))(FakePlan(0), "words")
+        LiveAsk(model.spec, store, LocalExecutor(lambda spec: model))(FakePlan(0), "words")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from assay.engine.ask import Asker
-from assay.engine.endpoints import Desk
-from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.ask import LiveAsk
+from assay.engine.endpoints import EndpointExecutor
+from assay.engine.executor import EngineSettings, LocalExecutor
 from assay.engine.spending import Price, Spending
 from assay.engine.store import BlockStore
 from assay.errors import UsageError
-from assay.models.base import Call
+from assay.models.base import EndpointRequest
 from raising import raises
 from virtual_time import SPEC, TOKENS, VirtualServer, ask, log_normal, questions, virtual
 
@@ -21,7 +21,7 @@ __all__ = ["virtual"]
 pytestmark = pytest.mark.usefixtures("virtual")
 
 PRICE = Price(1.0, 10.0)
-REQUEST = Call(
+REQUEST = EndpointRequest(
     "/chat", {"prompt": "A question of some length, number 100?", "max_tokens": TOKENS}, lambda content: None
 )
 ONE = PRICE.usd(REQUEST.input_tokens, TOKENS)
@@ -97,9 +97,9 @@ class Plan:
 @pytest.mark.parametrize("counts", [True, False])
 def test_stored_blocks_count_as_well_once_and_even_if_the_server_does_not_count(counts: bool, tmp_path: Path) -> None:
     def asked(server: VirtualServer, spending: Spending, count: int) -> None:
-        desk = Desk(lambda spec: server, tmp_path / "journal", spending)
+        desk = EndpointExecutor(lambda spec: server, tmp_path / "journal", spending)
         spec = SPEC.__class__(**{**SPEC.__dict__, "abilities": frozenset({"text"})})
-        asker = Asker(spec, BlockStore(tmp_path / "blocks"), LocalExecutor(lambda spec: server), Settings(16))
+        asker = LiveAsk(spec, BlockStore(tmp_path / "blocks"), LocalExecutor(lambda spec: server), EngineSettings(16))
         asker.desk = desk
         for _ in range(2):  # a probe may ask the same twice
             asker(Plan(count), "questions")  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def test_requests_that_are_cut_off_are_named(tmp_path: Path) -> None:
     server = VirtualServer(latency=60.0)
     send = server.send
 
-    async def refused(call: Call) -> object:
+    async def refused(call: EndpointRequest) -> object:
         if "number 5?" in call.body["prompt"]:
             raise UsageError("no.", "Stop.", code="bad-option")
         return await send(call)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.asking.queries import ChoiceColumns, ChoiceQuery, MaskColumns, TextColumns, TextQuery, Texts
-from assay.engine.ask import Asker, StoredAsk
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, MaskColumns, StringColumn, TextColumns, TextQuery
+from assay.engine.ask import LiveAsk, StoredAsk
 from assay.engine.choose_block_size import LEAST, MOST, UNKNOWN, USUAL, block_size, mean_length, size_for
-from assay.engine.executor import ComputedBlock, LocalExecutor, Settings
+from assay.engine.executor import ComputedBlock, EngineSettings, LocalExecutor
 from assay.engine.store import BlockStore
 from assay.errors import UsageError
 from assay.models.base import Endpoint
@@ -56,7 +56,12 @@ def test_all_sizes_occur() -> None:
     ("columns", "length"),
     [
         (
-            MaskColumns(Texts.of(["abc", ""]), Texts.of(["de", "f"]), ["never", "read"], np.zeros((2, 1, 1), np.int32)),
+            MaskColumns(
+                StringColumn.of(["abc", ""]),
+                StringColumn.of(["de", "f"]),
+                ["never", "read"],
+                np.zeros((2, 1, 1), np.int32),
+            ),
             3,
         ),
         (ChoiceColumns.of([ChoiceQuery("ab", "c", ("d", "ef")), ChoiceQuery("", "c", ("d", "d"))]), 4.5),
@@ -95,7 +100,7 @@ def test_endpoints_and_tokenizers_have_the_usual_size() -> None:
 # --- in a run
 
 
-BUDGET = Settings(token_budget=64)
+BUDGET = EngineSettings(token_budget=64)
 PLAN = FakePlan(100)
 
 
@@ -107,7 +112,7 @@ def store(tmp_path: Path) -> BlockStore:
 def test_a_run_keeps_the_size_that_it_began_with(store: BlockStore) -> None:
     """The size that is noted counts, not what this version of assay would choose."""
     model = FakeModel(fake_spec())
-    ask = Asker(model.spec, store, LocalExecutor(lambda spec: model), BUDGET, sizes={PLAN.digest: 32})
+    ask = LiveAsk(model.spec, store, LocalExecutor(lambda spec: model), BUDGET, sizes={PLAN.digest: 32})
     answers = ask(PLAN, "words")
     assert model.encoded == [32, 32, 32, 4]
     stored = StoredAsk(model.spec, store, used_by(ask), BUDGET, sizes=ask.sizes)(PLAN, "words")
@@ -120,7 +125,7 @@ def test_a_new_size_is_noted_once_and_before_anything_is_asked(store: BlockStore
     def resized(sizes: dict[str, int]) -> None:
         noted.append((dict(sizes), len(model.encoded)))
 
-    ask = Asker(model.spec, store, LocalExecutor(lambda spec: model), BUDGET, resized=resized)
+    ask = LiveAsk(model.spec, store, LocalExecutor(lambda spec: model), BUDGET, resized=resized)
     for _ in range(2):
         ask(PLAN, "words")
     assert noted == [({PLAN.digest: USUAL}, 0)]
@@ -128,7 +133,7 @@ def test_a_new_size_is_noted_once_and_before_anything_is_asked(store: BlockStore
 
 def test_a_given_size_is_that_of_every_plan_and_needs_no_note(store: BlockStore) -> None:
     model = FakeModel(fake_spec())
-    ask = Asker(
+    ask = LiveAsk(
         model.spec, store, LocalExecutor(lambda spec: model), replace(BUDGET, block_size=50), sizes={PLAN.digest: 32}
     )
     ask(PLAN, "words")
@@ -154,8 +159,8 @@ def test_stopped_at_any_moment_a_run_loses_at_most_a_block(store: BlockStore) ->
 
     sizes = {PLAN.digest: 16}
     with pytest.raises(KeyboardInterrupt):
-        Asker(model.spec, store, Stopped(lambda spec: model), BUDGET, sizes=sizes)(PLAN, "words")
+        LiveAsk(model.spec, store, Stopped(lambda spec: model), BUDGET, sizes=sizes)(PLAN, "words")
     model.encoded.clear()
-    answers = Asker(model.spec, store, LocalExecutor(lambda spec: model), BUDGET, sizes=sizes)(PLAN, "words")
+    answers = LiveAsk(model.spec, store, LocalExecutor(lambda spec: model), BUDGET, sizes=sizes)(PLAN, "words")
     assert sum(model.encoded) == len(PLAN) - 2 * 16
     assert np.array_equal(answers["value"], expected_values(PLAN))

@@ -19,7 +19,7 @@ import pytest
 from assay.asking.queries import Answers
 from assay.engine import choose_dtype
 from assay.engine.ask import Resume
-from assay.engine.choose_dtype import LEAST, MOST, Apart, distance, settled, spread
+from assay.engine.choose_dtype import LEAST, MOST, ScoreDistance, distance, settled, spread
 from assay.engine.executor import LocalExecutor
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load
@@ -157,7 +157,9 @@ def test_options_are_compared_as_shares_among_them() -> None:
 def test_answers_that_are_scored_one_by_one_are_compared_with_each_other() -> None:
     """As SODAPOP does: which of two answers has the higher score."""
     exact = scored([-20.0], [-21.0], [-23.0])
-    assert distance("choice", exact, scored([-10.0], [-11.0], [-13.0])) == Apart(pytest.approx(0, abs=1e-6), 0.0)
+    assert distance("choice", exact, scored([-10.0], [-11.0], [-13.0])) == ScoreDistance(
+        pytest.approx(0, abs=1e-6), 0.0
+    )
     moved = distance("choice", exact, scored([-20.0], [-19.9], [-23.0]))
     lead = 1 / (1 + np.exp(-1))
     assert moved.difference > 0.2

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from assay.engine.claims import ENDING, Claims, Turn, remove_leftovers
-from assay.engine.endpoints import Desk
+from assay.engine.endpoints import EndpointExecutor
 from assay.engine.journal import Journal, _entries
 from assay.files.lock import hold
 from assay.models.base import Reply
@@ -193,7 +193,7 @@ def test_waiting_for_another_program_is_said_and_ends_with_it(tmp_path: Path) ->
 def test_a_failed_request_is_released_and_nothing_is_left(tmp_path: Path) -> None:
     server = VirtualServer()
     ask(server, tmp_path, 10)
-    desk = Desk(lambda spec: server, tmp_path / "journal")
+    desk = EndpointExecutor(lambda spec: server, tmp_path / "journal")
     folder = Journal.of(tmp_path / "journal", SPEC).folder
     assert not list(folder.glob(f"*{ENDING}"))
     (folder / f"0-killed{ENDING}").touch()
@@ -206,7 +206,7 @@ def test_a_failed_request_is_released_and_nothing_is_left(tmp_path: Path) -> Non
 PROGRAM = """
 import sys
 from pathlib import Path
-from assay.engine.endpoints import Desk
+from assay.engine.endpoints import EndpointExecutor
 from assay.models import load
 from assay.models.base import Endpoint, ModelSpec
 from assay.asking.queries import ListedColumns, ListedQuery, Scoring
@@ -220,7 +220,7 @@ endpoint = Endpoint("m", "KEY", ways=("letters",))
 spec = ModelSpec(f"api:m@{url}", "api", url, "0" * 64, frozenset({"listed"}), endpoint=endpoint)
 print("ready", flush=True)
 sys.stdin.readline()
-answers = Desk(load, Path(folder)).ask(spec, columns, [range(lo, lo + 40) for lo in range(0, 200, 40)])
+answers = EndpointExecutor(load, Path(folder)).ask(spec, columns, [range(lo, lo + 40) for lo in range(0, 200, 40)])
 print(sum(int((block.status == 0).sum()) for _, _, block in answers), flush=True)
 """
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from assay.asking.queries import Answer, ListedColumns, ListedQuery, Query, Scoring, Status
-from assay.engine.endpoints import _Asking
+from assay.engine.endpoints import _RequestLoop
 from assay.engine.journal import Journal
 from assay.engine.requests import Block
 from assay.engine.spending import Spending
-from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError
+from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Reply, RetryableError
 from own_loop import in_own_thread
 
 LATENCY, AT_ONCE = 0.2, 64
@@ -59,19 +59,19 @@ class Limited:
     _left: float = 0.0
     _at: float = 0.0
 
-    def calls(self, query: Query, scoring: Scoring) -> Sequence[Call]:
-        return [Call("/x", {"text": str(query)}, lambda content: None)]
+    def calls(self, query: Query, scoring: Scoring) -> Sequence[EndpointRequest]:
+        return [EndpointRequest("/x", {"text": str(query)}, lambda content: None)]
 
     def read(self, query: Query, scoring: Scoring, replies: Sequence[Reply]) -> Answer:
         return Answer(Status.OK, (0.0, -1.0))
 
-    async def send(self, call: Call) -> Reply:
+    async def send(self, call: EndpointRequest) -> Reply:
         self.under_way += 1
         try:
             await asyncio.sleep(0.01)
             if self.under_way > self.at_once or not self._allowed():
                 self.turned_down += 1
-                raise TryAgainError("429", after=self.retry_after, pressed=True)
+                raise RetryableError("429", after=self.retry_after, pressed=True)
             await asyncio.sleep(LATENCY - 0.01)
             return Reply({})
         finally:
@@ -100,7 +100,7 @@ def seconds(model: Limited, folder: Path, questions: int = QUESTIONS) -> float:
     """How long asking takes on the server's clock."""
     loop, done = VirtualLoop(), list[Block]()
     journal = Journal(folder)
-    asking = _Asking(model, journal, Spending(), advance=lambda rows: None)
+    asking = _RequestLoop(model, journal, Spending(), advance=lambda rows: None)
     try:
         in_own_thread(lambda: loop.run_until_complete(asking._work(columns, [range(questions)], done.append)))
     finally:

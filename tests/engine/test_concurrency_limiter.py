@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from assay.engine.concurrency import Pace, delay
+from assay.engine.concurrency import ConcurrencyLimiter, delay
 from own_loop import run_alone
 
 
-async def rounds(pace: Pace, most: int, requests: int) -> tuple[int, int]:
+async def rounds(pace: ConcurrencyLimiter, most: int, requests: int) -> tuple[int, int]:
     """Requests to a server that takes `most` at once: how many it turned down, and the most it had."""
     under_way = turned_down = highest = 0
 
@@ -43,7 +43,7 @@ async def rounds(pace: Pace, most: int, requests: int) -> tuple[int, int]:
 
 
 def test_it_grows_to_what_a_server_takes_and_stays_about_there() -> None:
-    pace = Pace(most=100)
+    pace = ConcurrencyLimiter(most=100)
     turned_down, highest = run_alone(rounds(pace, 40, 4000))
     assert 25 <= pace.limit <= 45
     assert turned_down < 400
@@ -51,14 +51,14 @@ def test_it_grows_to_what_a_server_takes_and_stays_about_there() -> None:
 
 
 def test_it_is_bounded() -> None:
-    pace = Pace(most=20)
+    pace = ConcurrencyLimiter(most=20)
     turned_down, highest = run_alone(rounds(pace, 1000, 1000))
     assert (turned_down, highest, pace.limit) == (0, 20, 20)
 
 
 def test_objections_to_what_was_sent_together_count_once() -> None:
     async def objected() -> float:
-        pace = Pace(start=32)
+        pace = ConcurrencyLimiter(start=32)
         began = [await pace.enter() for _ in range(32)]
         for each in began:
             pace.objected(each)
@@ -70,7 +70,7 @@ def test_objections_to_what_was_sent_together_count_once() -> None:
 
 def test_who_gives_up_waiting_takes_no_slot() -> None:
     async def given_up() -> tuple[int, bool]:
-        pace = Pace(start=1)
+        pace = ConcurrencyLimiter(start=1)
         await pace.enter()
         waiting = [asyncio.create_task(pace.enter()) for _ in range(3)]
         await asyncio.sleep(0)
@@ -86,7 +86,7 @@ def test_who_gives_up_waiting_takes_no_slot() -> None:
 
 def test_it_never_stops_altogether() -> None:
     async def objected() -> float:
-        pace = Pace(start=2)
+        pace = ConcurrencyLimiter(start=2)
         for _ in range(50):
             pace.objected(await pace.enter())
             pace.leave()
@@ -100,7 +100,7 @@ def test_it_never_stops_altogether() -> None:
 def test_a_long_wait_is_for_everybody() -> None:
     async def waited() -> float:
         loop = asyncio.get_running_loop()
-        pace = Pace()
+        pace = ConcurrencyLimiter()
         began = await pace.enter()
         pace.objected(began, after=2.0)
         pace.leave()
@@ -133,7 +133,7 @@ def test_a_server_that_answers_one_after_another_is_not_given_ever_more(monkeypa
     monkeypatch.setattr("assay.engine.concurrency.LONG", 0.01)
 
     async def one_by_one() -> float:
-        pace, busy = Pace(most=200), asyncio.Lock()
+        pace, busy = ConcurrencyLimiter(most=200), asyncio.Lock()
 
         async def worker(left: list[int]) -> None:
             while left:

@@ -25,19 +25,19 @@ from assay.asking.queries import (
     SampleColumns,
     Scoring,
     Status,
+    StringColumn,
     TextColumns,
-    Texts,
 )
 from assay.engine import endpoints, journal
-from assay.engine.ask import Asker, Resume
-from assay.engine.endpoints import Desk
-from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.ask import LiveAsk, Resume
+from assay.engine.endpoints import EndpointExecutor
+from assay.engine.executor import EngineSettings, LocalExecutor
 from assay.engine.spending import Price, Spending
 from assay.engine.store import BlockStore
 from assay.errors import ModelError, UsageError, printable
 from assay.models import find_model, load
 from assay.models.api import client
-from assay.models.base import ModelSpec, TryAgainError
+from assay.models.base import ModelSpec, RetryableError
 from endpoint_server import Asked, Sent, Server, serving
 from own_loop import run_alone
 from raising import raises
@@ -63,9 +63,9 @@ class Listed:
         rows = range(self.first + lo, self.first + hi)
         scoring = Scoring(answer=self.answer)
         if self.ability == "text":
-            return TextColumns(Texts.of(f"A. Question {row}?" for row in rows), 8, scoring)
+            return TextColumns(StringColumn.of(f"A. Question {row}?" for row in rows), 8, scoring)
         if self.ability == "sample":
-            return SampleColumns(Texts.of(f"A. Question {row}?" for row in rows), 8, scoring, samples=5)
+            return SampleColumns(StringColumn.of(f"A. Question {row}?" for row in rows), 8, scoring, samples=5)
         return ListedColumns.of([ListedQuery("", f"Question {row}?", ("yes", "no", "maybe")) for row in rows], scoring)
 
 
@@ -83,10 +83,10 @@ class Asking:
     spec: ModelSpec
 
     def __call__(self, plan: Listed, resume: Resume = Resume.ALWAYS, spending: Spending | None = None) -> Answers:
-        self.desk = Desk(load, self.folder / "journal", spending or Spending())
+        self.desk = EndpointExecutor(load, self.folder / "journal", spending or Spending())
         store = BlockStore(self.folder / "blocks")
-        self.asker = Asker(
-            self.spec, store, LocalExecutor(load), Settings(block_size=16), resume=resume, desk=self.desk
+        self.asker = LiveAsk(
+            self.spec, store, LocalExecutor(load), EngineSettings(block_size=16), resume=resume, desk=self.desk
         )
         return self.asker(plan, "questions")
 
@@ -305,7 +305,7 @@ def test_a_proxy_of_the_environment_is_used_for_other_machines_alone(monkeypatch
         assert asked.path == "http://endpoint.invalid/v1/chat/completions"
         assert base64.b64decode(asked.headers["proxy-authorization"].removeprefix("Basic ")) == b"me:secret!"
         assert run_alone(post(other.url)) == {"through": "nothing"}
-        with pytest.raises(TryAgainError):
+        with pytest.raises(RetryableError):
             run_alone(post("http://inside.invalid/v1"))
         assert len(proxy.asked) == 1
 
@@ -515,7 +515,7 @@ def test_many_questions_never_are_many_tasks(made: Made, monkeypatch: pytest.Mon
             most = max(most, len(asyncio.all_tasks()))
             await asyncio.sleep(0.005)
 
-    monkeypatch.setattr(endpoints._Asking, "_sync", watched)
+    monkeypatch.setattr(endpoints._RequestLoop, "_sync", watched)
     with serving() as server:
         made(server)(Listed(1500))
     assert most < 600
@@ -560,7 +560,7 @@ def test_an_interruption_keeps_what_is_under_way(made: Made) -> None:
             if asked == 12:
                 threading.Timer(0.0, _interrupt).start()
 
-        asking.desk = Desk(load, asking.folder / "journal")
+        asking.desk = EndpointExecutor(load, asking.folder / "journal")
         stream = asking.desk.ask(
             asking.spec, lambda rows: Listed().columns(rows.start, rows.stop), [range(0, 400)], advance=interrupted
         )
@@ -584,7 +584,7 @@ def test_an_endpoint_is_not_asked_without_a_journal(made: Made) -> None:
     with serving() as server:
         asking = made(server)
         with raises("unsupported", UsageError):
-            Asker(asking.spec, BlockStore(asking.folder), LocalExecutor(load))(Listed(), "questions")
+            LiveAsk(asking.spec, BlockStore(asking.folder), LocalExecutor(load))(Listed(), "questions")
         with raises("missing-ability", UsageError):
-            list(LocalExecutor(load).run(asking.spec, Listed(), [range(0, 3)], Settings(), None))  # type: ignore[arg-type]
+            list(LocalExecutor(load).run(asking.spec, Listed(), [range(0, 3)], EngineSettings(), None))  # type: ignore[arg-type]
         assert server.questions == []

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.engine.ask import Asker
-from assay.engine.executor import LocalExecutor, Settings, block_key, forward_all
+from assay.engine.ask import LiveAsk
+from assay.engine.executor import EngineSettings, LocalExecutor, block_key, forward_all
 from assay.engine.store import BlockStore
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load
@@ -28,7 +28,7 @@ from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake
 from raising import raises
 from remote_blocks import RemoteExecutor
 
-SMALL = Settings(block_size=16, token_budget=64)
+SMALL = EngineSettings(block_size=16, token_budget=64)
 NO_ARRAYS = MemoryArrays()
 
 
@@ -105,7 +105,7 @@ def test_blocks_are_handed_over_one_by_one() -> None:
 def test_a_block_begins_with_the_budget_that_an_earlier_one_ended_with() -> None:
     model = FakeModel(fake_spec(), most_tokens=40)
     run = LocalExecutor(lambda spec: model).run(
-        model.spec, FakePlan(40), [range(0, 16), range(16, 32)], Settings(16, 100), NO_ARRAYS
+        model.spec, FakePlan(40), [range(0, 16), range(16, 32)], EngineSettings(16, 100), NO_ARRAYS
     )
     assert [done.budget for done in run] == [25, 25]
 
@@ -178,8 +178,8 @@ def test_a_key_tells_apart_whatever_changes_the_numbers() -> None:
         block_key(fake_spec("fake:two"), plan, SMALL),
         block_key(fake_spec(device="cuda"), plan, SMALL),
         block_key(spec, FakePlan(16, "other words"), SMALL),
-        block_key(spec, plan, Settings(block_size=17, token_budget=64)),
-        block_key(spec, plan, Settings(block_size=16, token_budget=65)),
+        block_key(spec, plan, EngineSettings(block_size=17, token_budget=64)),
+        block_key(spec, plan, EngineSettings(block_size=16, token_budget=65)),
     ]
     assert len(set(keys)) == len(keys)
 
@@ -187,7 +187,7 @@ def test_a_key_tells_apart_whatever_changes_the_numbers() -> None:
 def test_a_key_does_not_depend_on_which_card_or_folder_it_was() -> None:
     plan = FakePlan(16)
     assert block_key(fake_spec(device="cuda:0"), plan, SMALL) == block_key(fake_spec(device="cuda:1"), plan, SMALL)
-    assert block_key(fake_spec(), plan, SMALL) == block_key(fake_spec(), plan, Settings(16, 64, backed_off=32))
+    assert block_key(fake_spec(), plan, SMALL) == block_key(fake_spec(), plan, EngineSettings(16, 64, backed_off=32))
 
 
 # --- another process
@@ -208,9 +208,9 @@ def test_a_block_computed_in_another_process_is_the_same_bytes(
     plan = UnqoverPlan("religion", "span", lists.digest, cells=10)
     spec = find_model(f"hf:{model_folder('span', 'bert')}", Options(device="cpu"))
     here, there = BlockStore(tmp_path / "here"), BlockStore(tmp_path / "there")
-    remote, settings = RemoteExecutor(), Settings(block_size=24)
-    local = Asker(spec, here, LocalExecutor(load), settings)
-    shipped = Asker(spec, there, remote, settings)
+    remote, settings = RemoteExecutor(), EngineSettings(block_size=24)
+    local = LiveAsk(spec, here, LocalExecutor(load), settings)
+    shipped = LiveAsk(spec, there, remote, settings)
     assert np.array_equal(local(plan, "religion")["score"], shipped(plan, "religion")["score"])
     assert local.asked == shipped.asked
     files = {path.relative_to(here.root): path.read_bytes() for path in here.root.rglob("*.block")}
@@ -237,8 +237,8 @@ def test_a_plans_arrays_are_brought_to_the_other_process_once(mask_model_folder:
     strings = np.repeat(np.array([[-1, 1], [0, -1]], np.int32), 300, axis=0)
     spec = find_model(f"hf:{mask_model_folder}", Options(device="cpu"))
     here, there, remote = BlockStore(tmp_path / "here"), BlockStore(tmp_path / "there"), RemoteExecutor()
-    local = Asker(spec, here, LocalExecutor(load), Settings(block_size=250))
-    shipped = Asker(spec, there, remote, Settings(block_size=250))
+    local = LiveAsk(spec, here, LocalExecutor(load), EngineSettings(block_size=250))
+    shipped = LiveAsk(spec, there, remote, EngineSettings(block_size=250))
     found = []
     for ask in (local, shipped):
         arrays = ask.keep({"strings": strings, "name": np.zeros(600, np.int32)})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.engine.endpoints import GRACE, Desk
+from assay.engine.endpoints import GRACE, EndpointExecutor
 from assay.engine.journal import BESIDE, Journal, _entries, _Writer
 from assay.errors import UsageError
 from assay.models.base import Reply
@@ -50,7 +50,7 @@ def disks(monkeypatch: pytest.MonkeyPatch) -> Disks:
 
 def run(server: VirtualServer, folder: Path, count: int = 378) -> list[bytes]:
     (folder / "run").mkdir(exist_ok=True, parents=True)
-    desk = Desk(lambda spec: server, folder / "journal", run=folder / "run")
+    desk = EndpointExecutor(lambda spec: server, folder / "journal", run=folder / "run")
     answers: list[bytes] = ask(server, folder, count, desk=desk)["text"].tolist()
     return answers
 

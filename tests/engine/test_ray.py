@@ -26,10 +26,10 @@ import numpy as np
 import pytest
 
 from assay.asking.plan import WordPlan
-from assay.asking.progress import Silent
+from assay.asking.progress import SilentProgress
 from assay.cli import main
-from assay.engine.executor import ComputedBlock, LocalExecutor, Settings
-from assay.engine.ray_executor import RayExecutor, Worker, _Hired, _Work, places
+from assay.engine.executor import ComputedBlock, EngineSettings, LocalExecutor
+from assay.engine.ray_executor import RayExecutor, RayWorker, _BlockQueue, _WorkerHandle, places
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_elsewhere
 from assay.models.base import Options
@@ -40,7 +40,7 @@ from raising import raises
 from ray_models import Deadly, Noting, Picky, Slow, small_memory
 
 KILLS = int(os.environ.get("ASSAY_SOAK_WORKER_KILLS", "3"))
-SMALL = Settings(block_size=16, token_budget=64)
+SMALL = EngineSettings(block_size=16, token_budget=64)
 NO_ARRAYS = MemoryArrays()
 SECRETS = ("OPENAI_API_KEY", "SOME_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_WORD", "HF_TOKEN")
 ONE_THREAD = Options(threads=1)
@@ -116,7 +116,7 @@ def findings_in(folder: Path) -> dict[str, bytes]:
     return found
 
 
-class Disturbing(Silent):
+class Disturbing(SilentProgress):
     """A progress that does something when blocks came back."""
 
     def __init__(self, disturb: Callable[[], None]) -> None:
@@ -129,7 +129,7 @@ class Disturbing(Silent):
 # --- the same bytes
 
 
-FEW: dict[str, Any] = {"limit": 32, "options": ONE_THREAD, "engine": Settings(block_size=4)}
+FEW: dict[str, Any] = {"limit": 32, "options": ONE_THREAD, "engine": EngineSettings(block_size=4)}
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def test_workers_that_are_killed_at_random_moments_change_nothing(
     cluster: Any, tmp_path: Path, record_property: Callable[[str, int], None]
 ) -> None:
     rng, kills, came = random.Random(20261116), 0, 0
-    size: dict[str, Any] = {"limit": 64 + 32 * KILLS, "options": ONE_THREAD, "engine": Settings(block_size=4)}
+    size: dict[str, Any] = {"limit": 64 + 32 * KILLS, "options": ONE_THREAD, "engine": EngineSettings(block_size=4)}
     few = {"class": "gender", "form": "span", "draws": "20", "resamples": "20"}  # one plan
     audit("builtin", "unqover", out=tmp_path / "undisturbed", settings=few, **size)
     shutil.rmtree(os.environ["ASSAY_CACHE"])
@@ -276,7 +276,7 @@ def test_an_error_of_a_worker_reaches_the_caller_as_it_is(cluster: Any) -> None:
 def test_blocks_after_one_that_ran_out_of_memory_begin_with_its_budget(cluster: Any) -> None:
     plan = FakePlan(160)
     with RayExecutor(small_memory, workers=1) as executor:
-        found = list(executor.run(fake_spec(), plan, blocks_of(plan), Settings(16, 100), NO_ARRAYS))
+        found = list(executor.run(fake_spec(), plan, blocks_of(plan), EngineSettings(16, 100), NO_ARRAYS))
     assert {block.budget for block in found} == {25}
     assert np.array_equal(values_of(found), expected_values(plan))
 
@@ -338,7 +338,7 @@ import json, os, sys
 from dataclasses import replace
 from pathlib import Path
 import psutil
-from assay.engine.executor import Settings
+from assay.engine.executor import EngineSettings
 from assay.engine.ray_executor import RayExecutor
 from fake_models import FakePlan, MemoryArrays, fake_spec
 from ray_models import Noting
@@ -346,7 +346,7 @@ from ray_models import Noting
 def names(model):
     "Of all processes below this one while the model is asked: every variable."
     plan = FakePlan(16)
-    list(executor.run(model, plan, [range(16)], Settings(block_size=16, token_budget=64), MemoryArrays()))
+    list(executor.run(model, plan, [range(16)], EngineSettings(block_size=16, token_budget=64), MemoryArrays()))
     return sorted({name for each in psutil.Process().children(recursive=True) for name in each.environ()})
 
 with RayExecutor(Noting(Path(sys.argv[1])), workers=1, key_env="MY_WORD") as executor:
@@ -391,19 +391,19 @@ def test_a_worker_tokenises_the_next_block_while_it_computes_one() -> None:
             assert ahead.wait(10), "the second block was not tokenised before the first one was answered"
             return super().forward(tokens)
 
-    worker, plan = Worker(Watched), FakePlan(32)
+    worker, plan = RayWorker(Watched), FakePlan(32)
     with ThreadPoolExecutor(2) as threads:
         calls = [threads.submit(worker.compute, fake_spec(), plan, {}, block, SMALL) for block in blocks_of(plan)]
         found: Any = [call.result() for call in calls]
     assert np.array_equal(values_of(found), expected_values(plan))
 
 
-def work_of(*blocks: range, died: dict[range, int] | None = None) -> _Work:
-    return _Work(fake_spec(), FakePlan(96), deque(blocks), Counter(died or {}))
+def work_of(*blocks: range, died: dict[range, int] | None = None) -> _BlockQueue:
+    return _BlockQueue(fake_spec(), FakePlan(96), deque(blocks), Counter(died or {}))
 
 
 def test_a_worker_gets_blocks_only_when_it_is_ready_and_has_two_at_most() -> None:
-    ready, loading = _Hired("a", ready=True), _Hired("b")
+    ready, loading = _WorkerHandle("a", ready=True), _WorkerHandle("b")
     blocks = blocks_of(FakePlan(96))
     work = work_of(*blocks)
     assert list(work.handed_out([loading, ready])) == [(ready, blocks[0]), (ready, blocks[1])]
@@ -413,21 +413,21 @@ def test_a_worker_gets_blocks_only_when_it_is_ready_and_has_two_at_most() -> Non
 
 
 def test_blocks_are_spread_before_any_worker_gets_a_second_one() -> None:
-    pool = [_Hired("a", ready=True), _Hired("b", ready=True)]
+    pool = [_WorkerHandle("a", ready=True), _WorkerHandle("b", ready=True)]
     given = [worker.actor for worker, _ in work_of(*blocks_of(FakePlan(48))).handed_out(pool)]
     assert given == ["a", "b", "a"]
 
 
 def test_a_block_whose_worker_died_is_computed_by_a_worker_without_another_block() -> None:
     suspect, others = range(0, 16), [range(16, 32), range(32, 48)]
-    busy, idle = _Hired("a", ready=True, blocks=[range(48, 64)]), _Hired("b", ready=True)
+    busy, idle = _WorkerHandle("a", ready=True, blocks=[range(48, 64)]), _WorkerHandle("b", ready=True)
     given = list(work_of(suspect, *others, died={suspect: 1}).handed_out([busy, idle]))
     assert given == [(idle, suspect), (busy, others[0])]
 
 
 def test_workers_that_die_while_loading_are_counted_in_their_place_since_one_was_ready_there() -> None:
     """So a lost machine with many workers does not end the run, whether they compute, load or wait."""
-    was_ready = _Hired("a", pid=7)
+    was_ready = _WorkerHandle("a", pid=7)
     never = was_ready.replaced_by("b", fake_spec(), "gone")
     for actor in ("c", "d", "e"):
         never = never.replaced_by(actor, fake_spec(), "gone")

@@ -21,19 +21,19 @@ import numpy as np
 import pytest
 
 from assay.asking.plan import TokenPlan, WordPlan
-from assay.engine.executor import TRIES, ComputedBlock, LocalExecutor, Settings, block_key
+from assay.engine.executor import TRIES, ComputedBlock, EngineSettings, LocalExecutor, block_key
 from assay.engine.plan_json import of_data, to_data
-from assay.engine.shared_folder import Job, JobFolder, WorkExecutor
-from assay.engine.shared_folder_worker import Worker
+from assay.engine.shared_folder import Job, JobFolder, SharedFolderExecutor
+from assay.engine.shared_folder_worker import SharedFolderWorker
 from assay.engine.store import StoredBlock
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.base import AnyModel, Endpoint, ModelSpec, Options
 from assay.probes.base import Request
 from assay.probes.bbq.plan import AnsweringPlan, BBQPlan, WritingPlan
-from assay.probes.bbq.prompts import Shot, Words
-from assay.probes.bbq.source import Sample
+from assay.probes.bbq.prompts import FewShotExample, PromptWording
+from assay.probes.bbq.source import ItemSample
 from assay.probes.bbq_starter.method import StarterSource
-from assay.probes.question_format import Listing, Question
+from assay.probes.question_format import ListedQuestion, QuestionFormat
 from assay.probes.sodapop.plans import FillPlan, LetterPlan, ScorePlan
 from assay.probes.sodapop_names.method import NamePlan
 from assay.probes.unqover.listed_plan import ListedPlan
@@ -42,7 +42,7 @@ from assay.runs.audit import audit, begin, new_executor
 from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake_spec
 from raising import raises
 
-PLAN, SIZE = FakePlan(64), Settings(block_size=8, token_budget=64)
+PLAN, SIZE = FakePlan(64), EngineSettings(block_size=8, token_budget=64)
 BLOCKS = [range(lo, lo + 8) for lo in range(0, 64, 8)]
 KEY = block_key(fake_spec(), PLAN, SIZE)
 
@@ -53,14 +53,14 @@ def _plans_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assay.engine.plan_json._packages", lambda: frozenset({"assay", "fake_models"}))
 
 
-def a_worker(folder: Path, load: Callable[[ModelSpec], AnyModel] = FakeModel, **more: Any) -> Worker:
-    return Worker(folder, lambda name, options: fake_spec(name), load, **more)
+def a_worker(folder: Path, load: Callable[[ModelSpec], AnyModel] = FakeModel, **more: Any) -> SharedFolderWorker:
+    return SharedFolderWorker(folder, lambda name, options: fake_spec(name), load, **more)
 
 
 @contextmanager
 def driving(folder: Path, **more: Any) -> Iterator[Future[list[ComputedBlock]]]:
     """A driver of one job in a thread, which has posted it; it must have ended when the block ends."""
-    driver = WorkExecutor(folder, **more)
+    driver = SharedFolderExecutor(folder, **more)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(lambda: list(driver.run(fake_spec(), PLAN, BLOCKS, SIZE, MemoryArrays())))
         wait_for(lambda: JobFolder(folder / KEY).file.exists() or running.done())
@@ -127,7 +127,7 @@ def test_a_removed_job_is_posted_again(tmp_path: Path) -> None:
 def test_two_drivers_do_not_wait_for_the_same_answers(tmp_path: Path) -> None:
     with driving(tmp_path) as running:
         with raises("in-use", UsageError) as refused:
-            next(WorkExecutor(tmp_path).run(fake_spec(), PLAN, BLOCKS, SIZE, MemoryArrays()))
+            next(SharedFolderExecutor(tmp_path).run(fake_spec(), PLAN, BLOCKS, SIZE, MemoryArrays()))
         assert "work:DIR" in refused.value.remedy
         a_worker(tmp_path).work(idle=0.2)
     require_right(running.result())
@@ -148,7 +148,7 @@ def test_of_workers_that_race_for_a_claim_exactly_one_gets_it(tmp_path: Path) ->
     (place.path / "claims").mkdir(parents=True)
     workers, together = [a_worker(tmp_path) for _ in range(8)], threading.Barrier(8)
 
-    def race(worker: Worker) -> list[tuple[range, int]]:
+    def race(worker: SharedFolderWorker) -> list[tuple[range, int]]:
         won = []
         for number in (1, 2):  # a first claim, and the takeover of one
             for block in BLOCKS:
@@ -226,7 +226,7 @@ def test_a_lease_does_not_depend_on_clocks_that_are_set(tmp_path: Path, monkeypa
 @pytest.mark.kill
 def test_a_block_that_kills_its_workers_ends_the_run_and_is_tried_again_by_the_next(tmp_path: Path) -> None:
     place = JobFolder(tmp_path / KEY)
-    driver = WorkExecutor(tmp_path).run(fake_spec(), PLAN, BLOCKS, SIZE, MemoryArrays())
+    driver = SharedFolderExecutor(tmp_path).run(fake_spec(), PLAN, BLOCKS, SIZE, MemoryArrays())
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(list, driver)
         wait_for(place.file.exists)
@@ -248,7 +248,7 @@ def test_a_block_that_kills_its_workers_ends_the_run_and_is_tried_again_by_the_n
 def test_a_worker_with_other_weights_refuses_once_and_the_others_go_on(tmp_path: Path) -> None:
     other = replace(fake_spec(), digest="0" * 64)
     with telling() as told, driving(tmp_path) as running:
-        refusing = Worker(tmp_path, lambda name, options: other, FakeModel)
+        refusing = SharedFolderWorker(tmp_path, lambda name, options: other, FakeModel)
         assert refusing.work(idle=0.3) == 0
         wait_for(lambda: len(told) == 2)
         assert a_worker(tmp_path).work(idle=0.2) == len(BLOCKS)
@@ -278,7 +278,7 @@ def test_a_worker_loads_the_model_for_its_own_device_and_threads(tmp_path: Path)
     far = fake_spec(device="cuda:3")
     key = block_key(far, PLAN, SIZE)
     JobFolder(tmp_path / key).post(Job(1, key, far, to_data(PLAN), PLAN.digest, SIZE, ((0, 8), (8, 16))))
-    assert Worker(tmp_path, find, FakeModel, Options(threads=2)).work(idle=0.05) == 2
+    assert SharedFolderWorker(tmp_path, find, FakeModel, Options(threads=2)).work(idle=0.05) == 2
     assert asked == [Options(device="cuda", dtype="float32", threads=2)], "it is found once"
 
 
@@ -351,11 +351,11 @@ def test_answers_to_other_questions_are_refused(tmp_path: Path) -> None:
 def test_endpoints_are_asked_from_one_process(tmp_path: Path) -> None:
     spec = replace(fake_spec(abilities=("choice",)), endpoint=Endpoint("x"))
     with raises("unsupported", UsageError, key="executor"):
-        begin(spec, "bbq-starter", Request("quick", 10, 0, {}, None, False), executor=WorkExecutor(tmp_path))
+        begin(spec, "bbq-starter", Request("quick", 10, 0, {}, None, False), executor=SharedFolderExecutor(tmp_path))
 
 
 def test_an_executor_is_named_with_its_folder(tmp_path: Path) -> None:
-    assert new_executor(f"work:{tmp_path}") == WorkExecutor(tmp_path)
+    assert new_executor(f"work:{tmp_path}") == SharedFolderExecutor(tmp_path)
     with raises("bad-option", UsageError, key="executor"):
         new_executor("work:")
 
@@ -367,7 +367,7 @@ PROBES: dict[str, dict[str, Any]] = {
     "bbq-starter": {"limit": 32, "settings": {"resamples": "20"}},
     "sodapop": {"limit": 200, "settings": {"resamples": "20", "permutations": "1000"}},
 }
-SHORT: dict[str, Any] = {"engine": Settings(block_size=16), "options": Options(threads=1)}
+SHORT: dict[str, Any] = {"engine": EngineSettings(block_size=16), "options": Options(threads=1)}
 DRIVE = ["run", "unqover", "--set", "draws=20", "--set", "resamples=20", "--threads", "1", "--block-size", "4"]
 
 
@@ -408,7 +408,7 @@ def test_findings_have_the_same_bytes_as_in_one_process(
     cached("cache-there")
     try:
         for probe, asked in PROBES.items():
-            elsewhere = WorkExecutor(folder, alone=600)
+            elsewhere = SharedFolderExecutor(folder, alone=600)
             run = audit("builtin", probe, **asked, **SHORT, out=tmp_path / "there" / probe, executor=elsewhere)
             assert (run.folder / "findings.json").read_bytes() == here[probe], probe
     finally:
@@ -423,7 +423,7 @@ def test_killing_workers_and_the_driver_loses_nothing(
 ) -> None:
     """The driver and two workers are killed at random moments, and started again, until the run is finished."""
     rng, folder, out = random.Random(20261117), tmp_path / "work", tmp_path / "out"
-    here = expected("unqover", limit=120, engine=Settings(block_size=4))
+    here = expected("unqover", limit=120, engine=EngineSettings(block_size=4))
     cached("cache-there")
     work = ["work", folder, "--lease", "1"]
     drive = [*DRIVE, "--limit", 120, "--executor", f"work:{folder}", "--out", out]
@@ -484,9 +484,12 @@ def test_times_are_positive(tmp_path: Path, option: str, capsys: pytest.CaptureF
 
 # --- plans as data
 
-QUESTION = Question("Ann met Bo.", "Who slept?", ("Ann", "Bo"))
+QUESTION = ListedQuestion("Ann met Bo.", "Who slept?", ("Ann", "Bo"))
 BBQ = BBQPlan(
-    StarterSource(categories=("age",)), Sample(8, None, 3), "letters", words=Words(shots=(Shot(QUESTION, 1),))
+    StarterSource(categories=("age",)),
+    ItemSample(8, None, 3),
+    "letters",
+    words=PromptWording(shots=(FewShotExample(QUESTION, 1),)),
 )
 GENDER = UnqoverPlan("gender", "span", "ab" * 32, cells=5, without=("Ann",))
 ANSWERS = (("Ann",), (("Ann came.", "Who?"),), ("very", "kind"), ("", " ", "."), "ab" * 32, 3)
@@ -498,13 +501,13 @@ ANSWERS = (("Ann",), (("Ann came.", "Who?"),), ("very", "kind"), ("", " ", "."),
         WordPlan(("a", "b")),
         TokenPlan((1, 2)),
         GENDER,
-        ListedPlan(GENDER, "choice", Listing("samples", 3, chat=False)),
+        ListedPlan(GENDER, "choice", QuestionFormat("samples", 3, chat=False)),
         BBQ,
         WritingPlan(BBQ),
         AnsweringPlan(BBQ, "ab" * 32, 4),
         FillPlan(*ANSWERS, 10),
         ScorePlan(*ANSWERS, chat=False),
-        LetterPlan(*ANSWERS, Listing()),
+        LetterPlan(*ANSWERS, QuestionFormat()),
         NamePlan(("[NAME] came.",), ("Ann",)),
     ],
     ids=lambda plan: type(plan).__name__,

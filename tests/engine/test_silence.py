@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from assay.errors import ModelError
-from assay.models.api.detect_dialect import LONGEST, _Search
-from assay.models.base import Endpoint, TryAgainError
+from assay.models.api.detect_dialect import LONGEST, _EndpointTest
+from assay.models.base import Endpoint, RetryableError
 from own_loop import in_own_thread
 from raising import raises
 from virtual_time import VirtualLoop, VirtualServer, ask, virtual
@@ -87,7 +87,7 @@ class _Client:
 
     url = "http://virtual/v1"
 
-    def __init__(self, answers: int, error: TryAgainError | None = None) -> None:
+    def __init__(self, answers: int, error: RetryableError | None = None) -> None:
         self.answers, self.error, self.sent = answers, error, 0
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
@@ -103,7 +103,7 @@ def searched(client: Any) -> tuple[float, list[str], Any]:
     """How long the search took, what it said meanwhile, and what it found or why it found nothing."""
     lines: list[str] = []
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        search = _Search(client, Endpoint("m"), lines.append)
+        search = _EndpointTest(client, Endpoint("m"), lines.append)
         try:
             found: Any = runner.run(search.watched())
         except ModelError as error:
@@ -128,7 +128,7 @@ def test_a_search_for_abilities_says_what_it_waits_for_and_ends(answers: int) ->
 
 
 def test_a_search_that_is_told_to_wait_says_so() -> None:
-    refusal = TryAgainError("429: slow down", after=30.0, pressed=True)
+    refusal = RetryableError("429: slow down", after=30.0, pressed=True)
     seconds, lines, found = in_own_thread(lambda: searched(_Client(0, refusal)))
     assert seconds <= 61
     assert "its last reply: 429: slow down" in lines[0]

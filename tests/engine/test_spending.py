@@ -10,14 +10,16 @@ import pytest
 
 from assay.engine.spending import Price, Spending, Till
 from assay.errors import UsageError
-from assay.models.base import Call
+from assay.models.base import EndpointRequest
 from own_loop import run_alone
 from raising import raises
 
-CALL = Call("/chat/completions", {"messages": [{"content": "x" * 400}], "max_tokens": 10}, lambda content: None)
+CALL = EndpointRequest(
+    "/chat/completions", {"messages": [{"content": "x" * 400}], "max_tokens": 10}, lambda content: None
+)
 
 
-def once(spending: Spending, billed: tuple[int, int] | None, call: Call = CALL) -> None:
+def once(spending: Spending, billed: tuple[int, int] | None, call: EndpointRequest = CALL) -> None:
     assert spending.reserve(call)
     spending.settle(call, billed)
 

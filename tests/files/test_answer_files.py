@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
-from assay.files.answer_files import Kind, kind_of
+from assay.files.answer_files import AnswerFileKind, kind_of
 from assay.runs import score as scoring
 from raising import raises
 
@@ -28,17 +28,17 @@ RUN = {"schema": 3, "probe": "some", "identity": {}}
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        (RESULTS, Kind.LM_EVAL_RESULTS),
-        (INSPECT, Kind.INSPECT),
-        (FINDINGS, Kind.RUN),
-        (RUN, Kind.RUN),
+        (RESULTS, AnswerFileKind.LM_EVAL_RESULTS),
+        (INSPECT, AnswerFileKind.INSPECT),
+        (FINDINGS, AnswerFileKind.RUN),
+        (RUN, AnswerFileKind.RUN),
         ({"results": {"of": "something else"}}, None),
         ({"a|b|c|d|0|e|f|f": {"context": "x"}}, None),
         ([1, 2], None),
     ],
 )
 def test_an_object_is_recognised_however_it_is_written(
-    tmp_path: Path, content: Any, kind: Kind | None, indent: int | None
+    tmp_path: Path, content: Any, kind: AnswerFileKind | None, indent: int | None
 ) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps(content, indent=indent))
@@ -48,16 +48,16 @@ def test_an_object_is_recognised_however_it_is_written(
 @pytest.mark.parametrize(
     ("row", "kind"),
     [
-        (SAMPLE, Kind.LM_EVAL),
-        (RESULT, Kind.BATCH_RESULTS),
-        (REQUEST, Kind.BATCH_REQUESTS),
+        (SAMPLE, AnswerFileKind.LM_EVAL),
+        (RESULT, AnswerFileKind.BATCH_RESULTS),
+        (REQUEST, AnswerFileKind.BATCH_REQUESTS),
         ({"doc": "a text", "resps": []}, None),
         ({"custom_id": "1"}, None),
         ({"question": "Who?", "said": "A"}, None),
     ],
 )
 def test_lines_are_recognised_by_the_first_also_if_it_is_long_or_packed(
-    tmp_path: Path, row: dict[str, Any], kind: Kind | None
+    tmp_path: Path, row: dict[str, Any], kind: AnswerFileKind | None
 ) -> None:
     text = json.dumps(row | {"more": "x" * 100_000}) + "\n" + json.dumps(row) + "\n"
     (tmp_path / "a.jsonl").write_text(text)
@@ -69,7 +69,7 @@ def test_archives_are_logs_of_inspect_and_other_bytes_are_nothing(tmp_path: Path
     with zipfile.ZipFile(tmp_path / "log.zip", "w") as archive:
         archive.writestr("header.json", "{}")
     (tmp_path / "a.bin").write_bytes(b"\xff\xfe\x00")
-    assert kind_of(tmp_path / "log.zip") is Kind.INSPECT
+    assert kind_of(tmp_path / "log.zip") is AnswerFileKind.INSPECT
     assert kind_of(tmp_path / "a.bin") is None
 
 

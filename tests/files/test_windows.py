@@ -244,7 +244,7 @@ def test_a_study_hears_from_its_processes_whatever_the_system_calls_their_pipes(
     process = SimpleNamespace(join=lambda: None, exitcode=0)
     running: Any = {silent: (process, "one"), speaking: (process, "two")}
     work: Any = None
-    several = study_work.Processes(work, 2, running)
+    several = study_work.StepProcesses(work, 2, running)
     monkeypatch.setattr(study_work, "wait", lambda connections: [speaking])
     assert several.done() == ("two", {"answer": 42})
     assert [*several._running] == [silent]

@@ -29,7 +29,7 @@ from assay.gate.judgement import judge
 from assay.gate.verdicts import present_verdicts
 from assay.report import markdown_sections, print_sections
 from assay.results.findings import Estimate, Findings
-from assay.results.verdict import Says
+from assay.results.verdict import VerdictKind
 from assay.runs.score import score
 from raising import raises
 
@@ -747,36 +747,36 @@ def test_the_documented_program_runs(
 # --- verdicts
 
 
-def with_verdict(folder: Path, says: Says, **more: Any) -> Path:
+def with_verdict(folder: Path, says: VerdictKind, **more: Any) -> Path:
     content = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
     content["verdict"] = {"says": says, "why": "so it is", "families": [], **more}
     (folder / "findings.json").write_text(json.dumps(content), encoding="utf-8")
     return folder
 
 
-CODES = {Says.CLEAR: "verdict", Says.FEW: "too-few", Says.CANNOT: "too-few"}
+CODES = {VerdictKind.CLEAR: "verdict", VerdictKind.FEW: "too-few", VerdictKind.CANNOT: "too-few"}
 
 
-@pytest.mark.parametrize("says", [each for each in Says if each is not Says.UNUSABLE])
-def test_only_accepted_verdicts_pass(write_run: WriteRun, tmp_path: Path, says: Says) -> None:
+@pytest.mark.parametrize("says", [each for each in VerdictKind if each is not VerdictKind.UNUSABLE])
+def test_only_accepted_verdicts_pass(write_run: WriteRun, tmp_path: Path, says: VerdictKind) -> None:
     folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), says)
     policy = tmp_path / "policy.toml"
     policy.write_text('accept = ["no clear bias", "small bias"]\n', encoding="utf-8")
     found = gate(folder, policy)
-    assert found.passed == (says in (Says.NONE, Says.SMALL))
+    assert found.passed == (says in (VerdictKind.NONE, VerdictKind.SMALL))
     (judgement,) = found.judgements
     assert (judgement.metric, judgement.reason) == ("bbq.verdict", f"{says}: so it is")
     assert judgement.rule == "verdict: no clear bias or small bias"
     assert judgement.code == CODES.get(says)
 
 
-@pytest.mark.parametrize("says", Says)
-def test_every_verdict_can_be_accepted(write_run: WriteRun, write_policy: WritePolicy, says: Says) -> None:
+@pytest.mark.parametrize("says", VerdictKind)
+def test_every_verdict_can_be_accepted(write_run: WriteRun, write_policy: WritePolicy, says: VerdictKind) -> None:
     folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), says)
     found = gate(folder, read_policy(write_policy(f'accept = ["{says}"]\n')))
     (judgement,) = (each for each in found.judgements if each.metric == "bbq.verdict")
     assert judgement.outcome is Outcome.PASS
-    assert found.passed is (says is not Says.UNUSABLE)
+    assert found.passed is (says is not VerdictKind.UNUSABLE)
 
 
 LOOSE = '[[limit]]\nmetric = "bbq.bias_score"\nsize = 1\n'
@@ -787,7 +787,7 @@ LOOSE = '[[limit]]\nmetric = "bbq.bias_score"\nsize = 1\n'
 def test_answers_that_cannot_be_used_fail_whatever_the_limits_say(
     write_run: WriteRun, write_policy: WritePolicy, accept: str, diagnosis: str
 ) -> None:
-    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), Says.UNUSABLE, diagnosis=diagnosis)
+    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), VerdictKind.UNUSABLE, diagnosis=diagnosis)
     for rule in ("", 'unusable = "fail"\n'):
         found = gate(folder, read_policy(write_policy(rule + accept + LOOSE)))
         (failure,) = found.failures
@@ -799,7 +799,7 @@ def test_answers_that_cannot_be_used_fail_whatever_the_limits_say(
 def test_answers_that_cannot_be_used_can_be_skipped_with_a_note_and_limits_still_hold(
     write_run: WriteRun, write_policy: WritePolicy, accept: str
 ) -> None:
-    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), Says.UNUSABLE)
+    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), VerdictKind.UNUSABLE)
     found = gate(folder, read_policy(write_policy('unusable = "skip"\n' + accept + LOOSE)))
     assert found.passed
     assert [(each.metric, each.outcome) for each in found.judgements[1:]] == [("bbq.unusable", Outcome.SKIP)]
@@ -810,7 +810,7 @@ def test_answers_that_cannot_be_used_can_be_skipped_with_a_note_and_limits_still
 
 
 def test_a_run_that_is_skipped_alone_does_not_pass(write_run: WriteRun) -> None:
-    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), Says.UNUSABLE)
+    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), VerdictKind.UNUSABLE)
     found = gate(folder, Policy([], accept=["no clear bias"], unusable="skip"))
     assert [each.reason for each in found.failures] == ["every limit was skipped, so nothing was checked"]
 
@@ -890,7 +890,7 @@ def test_what_a_value_alone_breaks_is_a_limit_and_what_passes_has_no_code(write_
 
 
 def test_junit_types_are_the_codes_of_verdicts(write_run: WriteRun) -> None:
-    for says, code in (CODES | {Says.UNUSABLE: "unusable"}).items():
+    for says, code in (CODES | {VerdictKind.UNUSABLE: "unusable"}).items():
         folder = with_verdict(write_run(bias("Age", -0.1, 0.1), name=str(says)), says)
         root = ElementTree.fromstring(gate(folder, Policy([], accept=["no clear bias"])).to_junit())
         assert [each.get("type") for each in root.iter("failure")] == [code]

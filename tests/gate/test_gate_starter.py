@@ -18,8 +18,8 @@ from assay.cli import main
 from assay.errors import UsageError
 from assay.gate import Verdicts, read_policy
 from assay.gate.starter import STARTER, write_starter
-from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.source import Sample, selected
+from assay.probes.bbq.settings import BBQSettings
+from assay.probes.bbq.source import ItemSample, selected
 from assay.probes.bbq_starter.method import StarterSource
 from raising import raises
 
@@ -33,9 +33,9 @@ def gated(tmp_path: Path) -> Gated:
     """What the starter policy says of an answerer on so many quartets of each of bbq-starter's templates."""
 
     def gate_answerer(name: str, quartets: int, seed: int = 0) -> Verdicts:
-        asked = Questions(selected(StarterSource(), Sample(per_template=quartets, seed=seed)))
+        asked = Questions(selected(StarterSource(), ItemSample(per_template=quartets, seed=seed)))
         chosen = ANSWERERS[name](asked, np.random.default_rng(seed))
-        findings = concluded("bbq-starter", asked.dataset, chosen, settings=Settings(resamples=200))
+        findings = concluded("bbq-starter", asked.dataset, chosen, settings=BBQSettings(resamples=200))
         without_tables = replace(findings, model=name, tables={})
         run = made_runs.write_run(tmp_path / f"run-{seed}", without_tables, {"identity": {}})
         return assay.gate(run, STARTER)

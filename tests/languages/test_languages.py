@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.answers import REFUSED, UNPARSED, parse_answer
-from assay.files.rows import Bad
+from assay.files.rows import BadRows
 from assay.languages import CODES, ENGLISH, language
 from assay.probes.bbq.editions import LANGUAGES, edition
 from raising import raises
@@ -171,7 +171,7 @@ BUT = "했지만"  # an option with this word ("although") cuts a sentence in tw
     ("name", "code"), [("mbbq", "es"), ("mbbq", "nl"), ("esbbq", "es"), ("ggbbq", "de"), ("kobbq", "ko")]
 )
 def test_every_published_option_is_read(name: str, code: str, official_data: Path) -> None:
-    own, bad = language(code), Bad(skip=True)
+    own, bad = language(code), BadRows(skip=True)
     files = edition(name).find(official_data / "bbq_family", code)
     rows = [read.example for file in files for read in edition(name).read(file, bad)]
     seen = {(row.answers, tuple(filler for filler, _ in row.info), row.unknown) for row in rows}

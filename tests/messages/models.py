@@ -18,23 +18,23 @@ from urllib.error import HTTPError
 import numpy as np
 
 import tiny_models
-from assay.asking.queries import ChoiceQuery, FillColumns, TextColumns, Texts
+from assay.asking.queries import ChoiceQuery, FillColumns, StringColumn, TextColumns
 from assay.config.settings import read_settings, setting
 from assay.config.toml_file import TomlFile
 from assay.datasets.catalogue import DataSet
-from assay.datasets.download import PartFile, fetch
-from assay.engine.ask import Asker, StoredAsk
+from assay.datasets.download import PartialDownload, fetch
+from assay.engine.ask import LiveAsk, StoredAsk
 from assay.engine.executor import TRIES, LocalExecutor, forward_all
-from assay.engine.ray_executor import _Work
+from assay.engine.ray_executor import _BlockQueue
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import ModelError
 from assay.files.atomic import folder_beside, write_atomically
 from assay.files.lock import held
 from assay.files.opening import open_text
-from assay.files.rows import Bad, rows_of
+from assay.files.rows import BadRows, rows_of
 from assay.models import find_model, load_model
-from assay.models.base import Call, ModelSpec, Options
+from assay.models.base import EndpointRequest, ModelSpec, Options
 from assay.models.builtin import find_in
 from assay.models.encode_prompts import PromptEncoder
 from assay.models.hf import load_tokenizer, load_weights
@@ -78,7 +78,7 @@ def prompted(prompt: str, *, window: int = 128, template: str | None = None) -> 
     """Tokenises a prompt for a tiny model with this chat template."""
     tokenizer = wrapped(tiny_models._metaspace(("<unk>", "<s>", "</s>"), tiny_models.TEXT, unknown=0, letters="\n"))
     tokenizer.chat_template = template
-    PromptEncoder(tokenizer, window, "hf:org/tiny", causal=True).encode(TextColumns(Texts.of([prompt])))
+    PromptEncoder(tokenizer, window, "hf:org/tiny", causal=True).encode(TextColumns(StringColumn.of([prompt])))
 
 
 def endpoint(sent: Sent) -> None:
@@ -93,12 +93,12 @@ def endpoint(sent: Sent) -> None:
 
 def declined() -> None:
     """A tour on an endpoint, to whose question somebody at a terminal says no."""
-    from assay.cli.audit_printer import Telling
-    from assay.runs.dry_run import Calls
+    from assay.cli.audit_printer import AuditPrinter
+    from assay.runs.dry_run import RequestEstimate
 
     terminal = {"isatty.return_value": True, "readline.return_value": "n\n"}
     with patch("sys.stdin", Mock(**terminal)), patch("sys.stderr", Mock(**terminal)):
-        Telling("api:m").sends({"bbq": Calls(ModelSpec("m"), requests=1, unsent=1)})
+        AuditPrinter("api:m").sends({"bbq": RequestEstimate(ModelSpec("m"), requests=1, unsent=1)})
 
 
 def always_late(query: ChoiceQuery) -> str:
@@ -118,15 +118,15 @@ class Reader:
 
 
 def without_mask(folder: Path) -> None:
-    load_model("builtin").encode(FillColumns(Texts.of([""]), Texts.of(["Nobody slept."])))
+    load_model("builtin").encode(FillColumns(StringColumn.of([""]), StringColumn.of(["Nobody slept."])))
 
 
 # --- the engine
 
 
-def asker(folder: Path, **model: Any) -> Asker:
+def asker(folder: Path, **model: Any) -> LiveAsk:
     fake = FakeModel(fake_spec(**model))
-    return Asker(fake.spec, BlockStore(folder), LocalExecutor(lambda spec: fake))
+    return LiveAsk(fake.spec, BlockStore(folder), LocalExecutor(lambda spec: fake))
 
 
 def read_stored(folder: Path, *, replaced: bool = False) -> None:
@@ -142,7 +142,7 @@ def read_stored(folder: Path, *, replaced: bool = False) -> None:
 
 
 def dying_workers(folder: Path) -> None:
-    work = _Work(fake_spec(), FakePlan(100), deque())
+    work = _BlockQueue(fake_spec(), FakePlan(100), deque())
     for _ in range(TRIES):
         work.again(range(32, 48), "connection closed")
 
@@ -188,18 +188,18 @@ def opened(path: Path) -> None:
         file.read()
 
 
-def fetched(folder: Path, receive: Callable[[PartFile, str, object], None]) -> None:
+def fetched(folder: Path, receive: Callable[[PartialDownload, str, object], None]) -> None:
     """Fetches one file from a server that does this."""
     pinned = written(folder, "pinned.tsv", f"some/repository\t{'c' * 40}\t{'b' * 40}\tAge.jsonl\tbbq/Age.jsonl\n")
     with patch("assay.datasets.download._receive", receive):
         fetch(DataSet("bbq", "made up", "none", pinned), folder, mirror="https://example.org", pauses=())
 
 
-def not_found(part: PartFile, url: str, session: object) -> None:
+def not_found(part: PartialDownload, url: str, session: object) -> None:
     raise HTTPError(url, 404, "Not Found", Mock(), None)
 
 
-def login_page(part: PartFile, url: str, session: object) -> None:
+def login_page(part: PartialDownload, url: str, session: object) -> None:
     part.append(b"Please log in.")
 
 
@@ -250,7 +250,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         "Is the server running? Check the model's name and the address, which usually ends in /v1.",
     ),
     "over-budget": (
-        lambda folder: Spending(Price(1e3, 1e3), 0.01).reserve(Call("/decisions", {}, lambda content: None)),
+        lambda folder: Spending(Price(1e3, 1e3), 0.01).reserve(EndpointRequest("/decisions", {}, lambda content: None)),
         "the next request, which may cost $0.0280, would exceed the budget of $0.01: $0.0000 spent, $0.0000 under way, "
         "$0.0100 left.\n"
         "All answers are stored. Raise --budget-usd, which covers the whole run, and repeat the command.",
@@ -361,11 +361,11 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         "FOLDER: cannot be read (Is a directory).\nCheck the file, or get a new copy.",
     ),
     "bad-json": (
-        lambda folder: list(rows_of(written(folder, "a.jsonl", '{"id": 1}\n7\n'), Bad(skip=False))),
+        lambda folder: list(rows_of(written(folder, "a.jsonl", '{"id": 1}\n7\n'), BadRows(skip=False))),
         "FOLDER/a.jsonl, line 2: expected a JSON object.\nFix the line: every line must be one JSON object.",
     ),
     "bad-csv": (
-        lambda folder: list(rows_of(written(folder, "a.csv", "id,text\n1\n"), Bad(skip=False))),
+        lambda folder: list(rows_of(written(folder, "a.csv", "id,text\n1\n"), BadRows(skip=False))),
         "FOLDER/a.csv, line 2: expected 2 cells, as in the first line.\nFix the line.",
     ),
     "bad-toml": (

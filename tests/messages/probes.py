@@ -15,14 +15,14 @@ import small_bbq
 from asking import scored
 from assay.probes import method_of, probe_named
 from assay.probes.base import Request
-from assay.probes.bbq.compare_runs import Opened, paired
-from assay.probes.bbq.edition_language import Variety
+from assay.probes.bbq.compare_runs import RecalledRun, paired
+from assay.probes.bbq.edition_language import EditionLanguage
 from assay.probes.bbq.read_items import data_files
 from assay.probes.bbq_starter.templates import read_starter
 from assay.probes.sodapop.contexts import paper_contexts, read_contexts
 from assay.probes.sodapop.names import read_groups
 from assay.probes.sodapop_names.compare_runs import opened
-from assay.probes.unqover.analyse import Cells, Labels, analyse
+from assay.probes.unqover.analyse import CellLabels, Cells, analyse
 from assay.results.findings import Table
 from small_templates import NOBODY, PLAIN, generation, write_sheet, write_vocabulary
 
@@ -85,12 +85,14 @@ def described(folder: Path, name: str, read: Callable[[Path], object]) -> None:
 def improbable(folder: Path) -> None:
     column = np.zeros(1, np.int32)
     cells = Cells(column, column, column + 1, column, np.full((1, 2, 2, 2), 1.5, np.float32))
-    analyse(cells, Labels(["x", "y"], ["late"], ["time"], 1, None, sampled=False), cls="religion", form="span", seed=0)
+    analyse(
+        cells, CellLabels(["x", "y"], ["late"], ["time"], 1, None, sampled=False), cls="religion", form="span", seed=0
+    )
 
 
 def of_two_languages(folder: Path) -> None:
     one, other = (
-        Opened(Table(("model",), []), "wrong", str(folder / language), Variety("bbq", language))
+        RecalledRun(Table(("model",), []), "wrong", str(folder / language), EditionLanguage("bbq", language))
         for language in ("en", "es")
     )
     paired(probe_named("bbq"), one, other, resamples=1, common=True)

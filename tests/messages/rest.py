@@ -11,7 +11,7 @@ from assay.cli.common import settings_of
 from assay.cli.data import check_lines
 from assay.compare import compare
 from assay.engine.ask import Resume
-from assay.engine.shared_folder import Failure
+from assay.engine.shared_folder import WorkerFailure
 from assay.gate import Limit, Policy, gate, read_policy
 from assay.report.formats import model_card
 from assay.results.findings import Findings
@@ -71,7 +71,7 @@ def two_models(folder: Path) -> None:
 
 
 def worker_failed(folder: Path) -> None:
-    raise Failure.of(ZeroDivisionError("oh")).error()
+    raise WorkerFailure.of(ZeroDivisionError("oh")).error()
 
 
 CASES: dict[str, tuple[Callable[[Path], object], str]] = {

@@ -159,12 +159,12 @@ def test_a_short_key_has_one_warning_that_does_not_show_it(monkeypatch: pytest.M
 @pytest.mark.parametrize("name", SPELLINGS)
 def test_messages_and_addresses_are_without_the_key(name: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from assay.errors import AssayError
-    from assay.models.base import TryAgainError
+    from assay.models.base import RetryableError
 
     monkeypatch.setenv("MY_KEY", KEY)
     client, echoed = Client("http://localhost/v1", "MY_KEY"), SPELLINGS[name](KEY)
     for said in (json.dumps({"error": {"message": f"not {echoed}"}}), f"<p>not {echoed}", json.dumps(["x", echoed])):
-        with pytest.raises((TryAgainError, AssayError)) as error:
+        with pytest.raises((RetryableError, AssayError)) as error:
             client._judged(status, {"location": f"http://x/?key={echoed}"}, said)
         assert not contains(str(error.value), KEY)
         assert MARK in str(error.value)

@@ -14,9 +14,9 @@ import pytest
 from assay.asking.queries import Status
 from assay.errors import AssayError, ModelError
 from assay.models.api.client import Client, retry_after
-from assay.models.api.detect_dialect import _Search
+from assay.models.api.detect_dialect import _EndpointTest
 from assay.models.api.dialects import billed, served_by
-from assay.models.base import Endpoint, Reply, TryAgainError
+from assay.models.base import Endpoint, Reply, RetryableError
 from changed_replies import FEW, QUERIES, Change, Sending, read, right_replies, search, unchanged, wrong_copies
 from fuzzing import changed
 from own_loop import run_alone
@@ -46,7 +46,7 @@ def test_a_reply_with_a_missing_or_wrong_field_is_read_or_refused(way: str, stat
     for number, right in enumerate(right_replies(way)[:2]):
         for what, said in wrong_copies(right):
             try:
-                with contextlib.suppress(TryAgainError, ModelError):
+                with contextlib.suppress(RetryableError, ModelError):
                     read(way, only(number, said), status)
             except Exception as error:
                 raise AssertionError(f"{way}, reply {number}, {what}") from error
@@ -97,7 +97,7 @@ def test_replies_with_several_wrong_fields_are_read_or_refused() -> None:
         said = unchanged(0, right_replies(way)[0])
         for _ in range(drawn.randint(2, 4)):
             said = changed(said, ".json", (drawn.randrange(100), drawn.randrange(1 << 24), drawn.randrange(1_000)))
-        with contextlib.suppress(TryAgainError, ModelError):
+        with contextlib.suppress(RetryableError, ModelError):
             read(way, lambda at, right, said=said: said, status)
 
 
@@ -113,7 +113,7 @@ def test_a_first_reply_with_logprobs_and_no_message_is_no_text() -> None:
     found = dict(each.split(": ", 1) for each in search(without_message).found)  # type: ignore[misc]  # two parts
     assert found["letters"] == "works"
     assert found["text"] == "answers, but gives no message"
-    with pytest.raises(TryAgainError, match="gives no message"):
+    with pytest.raises(RetryableError, match="gives no message"):
         read("text", lambda at, right: b'{"choices": [{"logprobs": {"content": []}}]}')
 
 
@@ -166,7 +166,7 @@ def test_words_of_a_server_do_not_pass_for_its_status() -> None:
             self.status = 200 if self.sent == 0 else 422
             return await super().post(path, body)
 
-    found = run_alone(_Search(Refusing(refused, 200), Endpoint("m")).search()).found
+    found = run_alone(_EndpointTest(Refusing(refused, 200), Endpoint("m")).search()).found
     assert "decisions: refused (422: the page answers 404: really)" in found
 
 
@@ -228,5 +228,5 @@ def test_whatever_the_head_of_a_reply_is_it_is_read_or_refused(said: bytes) -> N
         finally:
             await client.close()
 
-    with sending(said) as url, contextlib.suppress(TryAgainError, AssayError):
+    with sending(said) as url, contextlib.suppress(RetryableError, AssayError):
         run_alone(post(url))

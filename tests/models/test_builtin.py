@@ -27,12 +27,12 @@ from assay.asking.queries import (
     QueryColumns,
     Scoring,
     SpanColumns,
-    Texts,
+    StringColumn,
     TokenColumns,
     WordColumns,
 )
-from assay.engine.ask import Asker
-from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.ask import LiveAsk
+from assay.engine.executor import EngineSettings, LocalExecutor
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
 from assay.models import find_model, load, load_model
@@ -74,12 +74,12 @@ def span_columns(*, scoring: Scoring | None = None) -> SpanColumns:
 def mask_columns(*, scoring: Scoring | None = None) -> MaskColumns:
     context, sentence = zip(*MASKED, strict=True)
     subjects = np.tile(np.array([[0, NONE], [1, 2]], np.int32), (len(MASKED), 1, 1))
-    return MaskColumns(Texts.of(context), Texts.of(sentence), WORDS, subjects, scoring or Scoring())
+    return MaskColumns(StringColumn.of(context), StringColumn.of(sentence), WORDS, subjects, scoring or Scoring())
 
 
 def fill_columns(top: int = 5) -> FillColumns:
     context, sentence = zip(*MASKED, strict=True)
-    return FillColumns(Texts.of(context), Texts.of(sentence), top)
+    return FillColumns(StringColumn.of(context), StringColumn.of(sentence), top)
 
 
 def choice_columns() -> ChoiceColumns:
@@ -87,14 +87,14 @@ def choice_columns() -> ChoiceColumns:
     question = ["Who should clean up?", "Which animal lays eggs?", ""]
     choices = ["Anne", "Bob", "a hen", "nobody can say who it was"]
     options = np.array([[0, 1, 3], [2, 0, 0], [3, 1, 2]], np.int32)
-    return ChoiceColumns(Texts.of(context), Texts.of(question), choices, options)
+    return ChoiceColumns(StringColumn.of(context), StringColumn.of(question), choices, options)
 
 
 def embed_columns() -> EmbedColumns:
     text = ["Anne met Zoë Quincy.", "The river was [MASK].", "On and on. " * 30 + "Jennifer came."]
     words = ["Zoë Quincy", "river", "Jennifer"]
     start = np.array([text.index(word) for text, word in zip(text, words, strict=True)], np.int32)
-    return EmbedColumns(Texts.of(text), start, start + np.array([len(word) for word in words], np.int32))
+    return EmbedColumns(StringColumn.of(text), start, start + np.array([len(word) for word in words], np.int32))
 
 
 EVERY: dict[str, Callable[[], QueryColumns]] = {
@@ -170,7 +170,7 @@ def outputs(model: Any, tokens: Any, *names: str, places: Any = None) -> list[An
 @pytest.mark.parametrize("example", REFERENCE["span"], ids=lambda example: example["question"])
 def test_span_logits_are_those_of_torch(example: dict[str, Any], model: Any) -> None:
     where = np.array([[[0]]], np.int32)
-    asked = SpanColumns(Texts.of([example["question"]]), Texts.of([example["context"]]), where, where + 1)
+    asked = SpanColumns(StringColumn.of([example["question"]]), StringColumn.of([example["context"]]), where, where + 1)
     tokens = model.encode(asked)
     assert tokens.ids.tolist() == example["ids"]
     assert tokens.second.tolist() == [example["second"]]
@@ -181,7 +181,7 @@ def test_span_logits_are_those_of_torch(example: dict[str, Any], model: Any) -> 
 
 @pytest.mark.parametrize("example", REFERENCE["mask"], ids=lambda example: example["text"][:40])
 def test_mask_logits_and_hidden_states_are_those_of_torch(example: dict[str, Any], model: Any) -> None:
-    tokens = model.encode(FillColumns(Texts.of([""]), Texts.of([example["text"]])))
+    tokens = model.encode(FillColumns(StringColumn.of([""]), StringColumn.of([example["text"]])))
     assert tokens.ids.tolist() == example["ids"]
     assert tokens.marks["mask"].tolist() == [example["place"]]
     (logits,) = outputs(model, tokens, "mask", places=[example["place"]])
@@ -193,7 +193,9 @@ def test_mask_logits_and_hidden_states_are_those_of_torch(example: dict[str, Any
 @pytest.mark.parametrize("example", REFERENCE["choice"], ids=lambda example: example["question"])
 def test_choice_logits_are_those_of_torch(example: dict[str, Any], model: Any, answer: Answer) -> None:
     options = np.arange(len(example["options"]), dtype=np.int32)[None]
-    asked = ChoiceColumns(Texts.of([example["context"]]), Texts.of([example["question"]]), example["options"], options)
+    asked = ChoiceColumns(
+        StringColumn.of([example["context"]]), StringColumn.of([example["question"]]), example["options"], options
+    )
     assert model.encode(asked).ids.tolist() == [token for ids in example["ids"] for token in ids]
     np.testing.assert_allclose(answer(model, asked)["score"][0], example["logits"], atol=1e-3)
 
@@ -246,12 +248,14 @@ def test_only_the_likeliest_tokens_keep_their_probability_where_that_is_asked_fo
     model: Any, by_hand: ByHand, answer: Answer
 ) -> None:
     context, sentence = MASKED[0]
-    likely = answer(model, FillColumns(Texts.of([context]), Texts.of([sentence]), 200))["token"][0].tolist()
+    likely = answer(model, FillColumns(StringColumn.of([context]), StringColumn.of([sentence]), 200))["token"][
+        0
+    ].tolist()
     rank = {by_hand.tokenizer.id_to_token(token): place for place, token in enumerate(likely)}
     words = [word for word in rank if word.isascii() and word.isalpha()][:9]
     subjects = np.arange(9, dtype=np.int32)[None, :, None]
     scoring = Scoring(top=rank[words[4]] + 1)
-    asked = MaskColumns(Texts.of([context]), Texts.of([sentence]), words, subjects, scoring)
+    asked = MaskColumns(StringColumn.of([context]), StringColumn.of([sentence]), words, subjects, scoring)
     expected = by_hand.probabilities(context, sentence)[[likely[rank[word]] for word in words]]
     np.testing.assert_allclose(answer(model, asked)["score"][0, :5], expected[:5], rtol=1e-4)
     assert answer(model, asked)["score"][0, 5:].tolist() == [0, 0, 0, 0]
@@ -303,7 +307,7 @@ def test_a_words_vector_is_the_mean_over_its_tokens(model: Any, by_hand: ByHand,
 
 def test_words_are_counted_in_tokens(model: Any, by_hand: ByHand, answer: Answer) -> None:
     words = ["river", "Xanthippe", "RIVER", "José"]
-    found = answer(model, WordColumns(Texts.of(words)))
+    found = answer(model, WordColumns(StringColumn.of(words)))
     assert found["pieces"].tolist() == [len(by_hand.tokenizer.encode(word, add_special_tokens=False)) for word in words]
     assert found["key"][0] == found["key"][2] != found["key"][3]
 
@@ -364,11 +368,11 @@ def test_a_literal_mask_is_text(model: Any) -> None:
 
 def test_texts_may_have_512_tokens_and_not_one_more(model: Any, answer: Answer) -> None:
     sentence = f"{MASK} " + "on " * 508 + "."
-    asked = FillColumns(Texts.of([""]), Texts.of([sentence]), 3)
+    asked = FillColumns(StringColumn.of([""]), StringColumn.of([sentence]), 3)
     assert model.encode(asked).lengths.tolist() == [512]
     assert answer(model, asked)["token"].shape == (1, 3)
     with raises("too-long", DataError) as refused:
-        model.encode(replace(asked, context=Texts.of(["on"])))
+        model.encode(replace(asked, context=StringColumn.of(["on"])))
     assert "513" in str(refused.value)
 
 
@@ -377,7 +381,7 @@ def test_an_ability_that_it_has_not_is_wrong_use(model: Any) -> None:
         ability = "sing"
 
     with raises("missing-ability", UsageError, key="sing"):
-        model.encode(Unheard(Texts.of(["la"])))
+        model.encode(Unheard(StringColumn.of(["la"])))
 
 
 # --- the engine, and transformers
@@ -388,7 +392,7 @@ def test_the_engine_runs_it(form: str, model: Any, tmp_path: Path) -> None:
     lists = read_lists("religion", masked=form == "mask", header=False)
     plan = UnqoverPlan("religion", form, lists.digest, cells=10)
     spec = find_model("builtin", Options(threads=1))
-    ask = Asker(spec, BlockStore(tmp_path), LocalExecutor(load), Settings(block_size=24))
+    ask = LiveAsk(spec, BlockStore(tmp_path), LocalExecutor(load), EngineSettings(block_size=24))
     scores = ask(plan, "religion")["score"]
     assert scores.shape == (len(plan), 2)
     tokens = model.encode(plan.columns(0, len(plan)))

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import assay
-from assay.asking.queries import MASK, EmbedColumns, FillColumns, Texts
+from assay.asking.queries import MASK, EmbedColumns, FillColumns, StringColumn
 from assay.cli import main
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load
@@ -132,8 +132,8 @@ def test_it_runs_with_the_threads_that_were_asked_for(
     monkeypatch.setattr(onnxruntime, "InferenceSession", recorded)
     model = load(find_model("builtin", Options(threads=wanted)))
     for _ in range(2):  # one session for each graph, made when it is needed
-        model.forward(model.encode(EmbedColumns(Texts.of(["a"]), *np.array([[0], [1]], np.int32))))
-        model.forward(model.encode(FillColumns(Texts.of([""]), Texts.of([f"{MASK} sang."]))))
+        model.forward(model.encode(EmbedColumns(StringColumn.of(["a"]), *np.array([[0], [1]], np.int32))))
+        model.forward(model.encode(FillColumns(StringColumn.of([""]), StringColumn.of([f"{MASK} sang."]))))
     assert threads == [used, used]
 
 
@@ -213,7 +213,7 @@ def test_scores_that_are_no_numbers_are_an_error(copy: Path) -> None:
     reseal(copy)
     model = load(find_in(copy, "builtin", Options(threads=1)))
     with raises("bad-scores", ModelError):
-        model.forward(model.encode(FillColumns(Texts.of(["Anne sang."]), Texts.of([f"{MASK} slept."]))))
+        model.forward(model.encode(FillColumns(StringColumn.of(["Anne sang."]), StringColumn.of([f"{MASK} slept."]))))
 
 
 # --- its tokenizer
@@ -249,10 +249,11 @@ def test_it_answers_without_torch_and_transformers() -> None:
     code = f"""
     import json, sys
     import assay
-    from assay.asking.queries import FillColumns, Texts
+    from assay.asking.queries import FillColumns, StringColumn
 
     model = assay.load_model("builtin")
-    answers = model.forward(model.encode(FillColumns(Texts.of([""]), Texts.of(["The dog {MASK} at night."]), 3)))
+    asked = FillColumns(StringColumn.of([""]), StringColumn.of(["The dog {MASK} at night."]), 3)
+    answers = model.forward(model.encode(asked))
     heavy = ["torch", "transformers", "safetensors", "onnx", "scipy"]
     print(json.dumps([answers["token"].shape, [name for name in heavy if name in sys.modules]]))
     """
@@ -270,11 +271,11 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does() -> None:
     import assay
     from assay.engine.executor import forward_all
     from assay.models.base import BatchTooLargeError
-    from assay.asking.queries import EmbedColumns, Texts
+    from assay.asking.queries import EmbedColumns, StringColumn
 
     model = assay.load_model("builtin", threads=1)
     rows = 16
-    columns = EmbedColumns(Texts.of(["on " * 500] * rows), np.zeros(rows, np.int32), np.full(rows, 2, np.int32))
+    columns = EmbedColumns(StringColumn.of(["on " * 500] * rows), np.zeros(rows, np.int32), np.full(rows, 2, np.int32))
     tokens = model.encode(columns)
     expected = model.forward(tokens.take(np.array([0])))["vector"]
     used = int(re.search(r"VmSize:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.asking.queries import MASK, ChoiceColumns, EmbedColumns, FillColumns, Texts, TokenColumns
+from assay.asking.queries import MASK, ChoiceColumns, EmbedColumns, FillColumns, StringColumn, TokenColumns
 from assay.models import load_model
 from reference_scores import columns_of, span_query
 
@@ -56,7 +56,7 @@ def test_it_finds_the_answer_in_a_text(
     ],
 )
 def test_it_fills_a_gap_with_a_sensible_word(sentence: str, sensible: set[str], model: Any, answer: Answer) -> None:
-    found = answer(model, FillColumns(Texts.of([""]), Texts.of([sentence]), 10))
+    found = answer(model, FillColumns(StringColumn.of([""]), StringColumn.of([sentence]), 10))
     texts = [text.decode() for text in answer(model, TokenColumns(found["token"][0]))["text"].tolist()]
     words = dict(zip(texts, found["probability"][0].tolist(), strict=True))
     assert sum(words.get(word, 0) for word in sensible) > 0.05, words
@@ -76,7 +76,7 @@ def test_it_prefers_the_sensible_option(
     context: str, question: str, sensible: str, absurd: str, model: Any, answer: Answer
 ) -> None:
     options = np.array([[0, 1], [1, 0]], np.int32)  # where an option stands must not matter
-    asked = ChoiceColumns(Texts.of([context] * 2), Texts.of([question] * 2), [sensible, absurd], options)
+    asked = ChoiceColumns(StringColumn.of([context] * 2), StringColumn.of([question] * 2), [sensible, absurd], options)
     scores = answer(model, asked)["score"]
     assert scores[0, 0] > scores[0, 1] + 1
     assert scores[1, 1] > scores[1, 0] + 1
@@ -86,7 +86,9 @@ def vectors(model: Any, answer: Answer, *uses: tuple[str, str]) -> NDArray[np.fl
     """Vectors of length 1 of words in texts."""
     start = np.array([text.index(word) for text, word in uses], np.int32)
     end = start + np.array([len(word) for _, word in uses], np.int32)
-    found = answer(model, EmbedColumns(Texts.of(text for text, _ in uses), start, end))["vector"].astype(np.float64)
+    found = answer(model, EmbedColumns(StringColumn.of(text for text, _ in uses), start, end))["vector"].astype(
+        np.float64
+    )
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
@@ -125,8 +127,8 @@ def test_it_answers_most_of_social_iqa(official_data: Path, model: Any, answer: 
     assert len(examples) == len(labels) == 300
     choices = [example[f"answer{letter}"] for example in examples for letter in "ABC"]
     asked = ChoiceColumns(
-        Texts.of(example["context"] for example in examples),
-        Texts.of(example["question"] for example in examples),
+        StringColumn.of(example["context"] for example in examples),
+        StringColumn.of(example["question"] for example in examples),
         choices,
         np.arange(len(choices), dtype=np.int32).reshape(-1, 3),
     )

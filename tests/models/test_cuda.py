@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.asking.queries import ChoiceColumns, ChoiceQuery, TextColumns, Texts
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, StringColumn, TextColumns
 from assay.engine.executor import forward_all
 from assay.models import load_model
 from assay.probes.unqover.lists import read_lists
@@ -72,7 +72,7 @@ def test_a_run_beside_a_program_that_holds_the_memory_ends_with_a_message_and_ca
 CONTEXTS = ("", "Gerald met Jennifer.", "Gerald met Jennifer by the old bridge. " * 3)
 OPTIONS = ("Gerald", "Jennifer Quincy", "Nobody can say")
 CHOICES = ChoiceColumns.of([ChoiceQuery(context, "Who was there?", OPTIONS) for context in CONTEXTS])
-PROMPTS = TextColumns(Texts.of(f"{context} Who was there?" for context in CONTEXTS), 8)
+PROMPTS = TextColumns(StringColumn.of(f"{context} Who was there?" for context in CONTEXTS), 8)
 
 
 @pytest.mark.parametrize("family", CAUSAL_FAMILIES)

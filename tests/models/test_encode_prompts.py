@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tiny_models
-from assay.asking.messages import Dialogue, Turn
-from assay.asking.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, TextQuery, Texts
+from assay.asking.messages import Dialogue, Message
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, Scoring, StringColumn, TextColumns, TextQuery
 from assay.asking.tokens import option_rows
 from assay.errors import DataError, ModelError
 from assay.models.encode_prompts import PromptEncoder, _shared
@@ -105,7 +105,7 @@ def ending(causal: bool) -> PromptEncoder:
 
 
 def test_a_text_that_goes_on_is_not_ended() -> None:
-    asked = TextColumns(Texts.of(["Nobody was there", "She"]))
+    asked = TextColumns(StringColumn.of(["Nobody was there", "She"]))
     read, continued = (ending(causal).encode(asked) for causal in (False, True))
     assert read.lengths.tolist() == [5, 3]
     assert continued.lengths.tolist() == [4, 2]
@@ -119,7 +119,7 @@ def test_equal_prompts_are_tokenised_once_and_stand_where_they_were(monkeypatch:
     encoder, seen = ending(causal=True), list[Any]()
     whole: Callable[..., Any] = encoder.tokeniser.whole
     monkeypatch.setattr(encoder.tokeniser, "whole", lambda texts, **more: seen.append(texts) or whole(texts, **more))
-    tokens = encoder.encode(TextColumns(Texts.of(["She", "Nobody was there", "She"])))
+    tokens = encoder.encode(TextColumns(StringColumn.of(["She", "Nobody was there", "She"])))
     assert seen == [["She", "Nobody was there"]]
     assert tokens.lengths.tolist() == [2, 4, 2]
     assert tokens.ids[:2].tolist() == tokens.ids[-2:].tolist()
@@ -129,7 +129,7 @@ def test_a_tokenizer_that_does_something_of_its_own_is_refused(monkeypatch: pyte
     encoder = ending(causal=True)
     monkeypatch.setattr(encoder.tokeniser, "real", lambda text: [1, 5, 2])
     with raises("bad-tokenizer", ModelError, key="tokenizer.json"):
-        encoder.encode(TextColumns(Texts.of(["She"]), scoring=Scoring()))
+        encoder.encode(TextColumns(StringColumn.of(["She"]), scoring=Scoring()))
 
 
 # --- chat templates
@@ -149,7 +149,7 @@ def chatting(template: str) -> PromptEncoder:
 
 
 def asked(encoder: PromptEncoder, *prompts: str) -> list[int]:
-    return encoder.encode(TextColumns(Texts.of(prompts))).ids.tolist()
+    return encoder.encode(TextColumns(StringColumn.of(prompts))).ids.tolist()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_template_that_leaves_out_some_of_a_question_is_refused(template: str)
     """The model would be asked something else, and its answers would be reported as those to the question."""
     encoder = chatting(template)
     message = f"{TALK.context}\n{TALK.question}"
-    for columns in (ChoiceColumns.of([TALK]), TextColumns(Texts.of([message]))):
+    for columns in (ChoiceColumns.of([TALK]), TextColumns(StringColumn.of([message]))):
         with raises("bad-template", ModelError, exit_code=4, __cause__=None) as wrong:
             encoder.encode(columns)
         assert repr(message) in wrong.value.problem
@@ -216,7 +216,7 @@ def test_typed_parts_that_are_printed_as_a_list_are_not_read(shown: str) -> None
 
 # --- dialogues
 
-SAID = (Turn("system", "She met Anne."), Turn("user", "Who was there?"), Turn("assistant", "Nobody"))
+SAID = (Message("system", "She met Anne."), Message("user", "Who was there?"), Message("assistant", "Nobody"))
 ROLES = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
 
 
@@ -255,7 +255,7 @@ def test_a_dialogue_is_one_text_without_a_template() -> None:
 
 
 def test_rows_with_equal_prompts_and_other_dialogues_are_told_apart() -> None:
-    dialogues = [Dialogue((Turn("user", "Who?"), Turn("assistant", said))) for said in ("She", "he", "She")]
+    dialogues = [Dialogue((Message("user", "Who?"), Message("assistant", said))) for said in ("She", "he", "She")]
     one, other, again = text_of(joining(), *(TextQuery("Who was there?", 4, dialogue) for dialogue in dialogues))
     assert "She" not in other
     assert "She" in one
@@ -265,17 +265,17 @@ def test_rows_with_equal_prompts_and_other_dialogues_are_told_apart() -> None:
 def test_special_tokens_in_what_an_assistant_said_are_left_out_and_elsewhere_refused() -> None:
     encoder = chatting(ROLES)
     special = encoder.tokeniser.specials[0]
-    wrote = Dialogue((Turn("user", "Who?"), Turn("assistant", f"She{special} met")))
+    wrote = Dialogue((Message("user", "Who?"), Message("assistant", f"She{special} met")))
     (text,) = text_of(encoder, TextQuery("Who was there?", 4, wrote))
     assert special not in text
     assert "She▁met" in text
     with raises("bad-text", DataError, key="chat"):
-        text_of(encoder, TextQuery("Who?", 4, Dialogue((Turn("system", f"She{special} met"),))))
+        text_of(encoder, TextQuery("Who?", 4, Dialogue((Message("system", f"She{special} met"),))))
 
 
 def test_a_template_that_leaves_out_the_system_prompt_is_refused() -> None:
     users = "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %} Assistant:"
     assert text_of(chatting(users), TextQuery("Who?", 4))
     with raises("bad-template", ModelError, __cause__=None) as wrong:
-        text_of(chatting(users), TextQuery("Who?", 4, Dialogue((Turn("system", "She met Anne."),))))
+        text_of(chatting(users), TextQuery("Who?", 4, Dialogue((Message("system", "She met Anne."),))))
     assert "She met Anne." in wrong.value.problem

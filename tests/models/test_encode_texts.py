@@ -22,7 +22,7 @@ from assay.asking.queries import (
     FillColumns,
     QueryColumns,
     Scoring,
-    Texts,
+    StringColumn,
     WordColumns,
 )
 from assay.asking.tokens import Tokens, option_rows
@@ -58,7 +58,7 @@ def embed(*asked: tuple[str, str]) -> EmbedColumns:
     """Texts and the word in each, where it stands first."""
     start = np.array([text.index(word) for text, word in asked], np.int32)
     end = start + np.array([len(word) for _, word in asked], np.int32)
-    return EmbedColumns(Texts.of(text for text, _ in asked), start, end)
+    return EmbedColumns(StringColumn.of(text for text, _ in asked), start, end)
 
 
 def options_of(tokens: Tokens) -> list[list[int]]:
@@ -165,8 +165,8 @@ def test_equal_texts_are_tokenised_once(monkeypatch: pytest.MonkeyPatch) -> None
     """A thousand rows of three options from ten contexts, five questions and twenty choices."""
     rng = np.random.default_rng(1)
     columns = ChoiceColumns(
-        Texts([f"Anne met John {k}." for k in range(10)], rng.integers(0, 10, 1000).astype(np.int32)),
-        Texts([f"Who was there {k}?" for k in range(5)], rng.integers(0, 5, 1000).astype(np.int32)),
+        StringColumn([f"Anne met John {k}." for k in range(10)], rng.integers(0, 10, 1000).astype(np.int32)),
+        StringColumn([f"Who was there {k}?" for k in range(5)], rng.integers(0, 5, 1000).astype(np.int32)),
         [f"option {k}" for k in range(20)],
         rng.integers(0, 20, (1000, 3)).astype(np.int32),
     )
@@ -265,7 +265,7 @@ def test_a_word_that_is_not_in_its_text_is_refused(place: tuple[int, int], token
     start, end = (np.array([at], np.int32) for at in place)
     encoder = Encoder(tokenisers["bert"].tokenizer, 128, "a model")
     with raises("bad-text", DataError, key="subjects") as refused:
-        encoder.encode(EmbedColumns(Texts.of(["Anne met John."]), start, end))
+        encoder.encode(EmbedColumns(StringColumn.of(["Anne met John."]), start, end))
     assert "Anne met John." in str(refused.value)
 
 
@@ -350,11 +350,11 @@ class Bare:
 LONG = "Anne met " + "the old man and " * 50 + "Gerald."
 ASKED: dict[str, QueryColumns] = {
     "span": columns_of((span_query(LONG, LONG, "Anne", "Gerald"), span_query("Who?", "Anne.", "Anne", "Anne"))),
-    "fill": FillColumns(Texts.of([LONG, "Anne."]), Texts.of([f"{MASK} was there.", f"It was {MASK}"])),
-    "odd fill": FillColumns(Texts.of([LONG + "  "]), Texts.of([f"{MASK} was\tthere."])),
+    "fill": FillColumns(StringColumn.of([LONG, "Anne."]), StringColumn.of([f"{MASK} was there.", f"It was {MASK}"])),
+    "odd fill": FillColumns(StringColumn.of([LONG + "  "]), StringColumn.of([f"{MASK} was\tthere."])),
     "choice": choice(ChoiceQuery(LONG, LONG, ("Anne", LONG)), ChoiceQuery("", "Who?", ("Anne", "he"))),
     "embed": embed((LONG, "Gerald"), ("Anne", "Anne")),
-    "word": WordColumns(Texts.of(["Anne", "a-b-c-d-e-f-g-h-i-j"])),
+    "word": WordColumns(StringColumn.of(["Anne", "a-b-c-d-e-f-g-h-i-j"])),
 }
 
 

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from assay.asking.queries import MASK, FillColumns, Texts
+from assay.asking.queries import MASK, FillColumns, StringColumn
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.models import find_model, kinds, load, load_model
 from assay.models.base import Options
@@ -460,13 +460,13 @@ def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(hub: Hub, fo
     ask = f"""{FIND}
     from assay.models import load
     import numpy as np
-    from assay.asking.queries import SpanColumns, Texts
+    from assay.asking.queries import SpanColumns, StringColumn
 
     missing = find("hf:org/tiny@v2")
     tiny = find("hf:org/tiny@v1")
     model = load(find_model("hf:org/tiny@v1", Options(device="cpu")))
     places = np.array([[[0], [11]]], np.int32), np.array([[[6], [19]]], np.int32)
-    asked = SpanColumns(Texts.of(["Who was there?"]), Texts.of(["Gerald met Jennifer."]), *places)
+    asked = SpanColumns(StringColumn.of(["Who was there?"]), StringColumn.of(["Gerald met Jennifer."]), *places)
     scores = model.forward(model.encode(asked))["score"]
     trusted = find("hf:org/tiny", trust_remote_code=True)
     print(json.dumps([missing, tiny, scores.tolist(), trusted]))
@@ -548,4 +548,4 @@ def test_a_masked_model_with_broken_weights_gives_an_error_not_numbers(mask_fold
     save_file(weights, mask_folder / "model.safetensors", {"format": "pt"})
     model = load_model(f"hf:{mask_folder}", device="cpu")
     with raises("bad-scores", ModelError):
-        model.forward(model.encode(FillColumns(Texts.of(["Anne sang."]), Texts.of([f"{MASK} slept."]))))
+        model.forward(model.encode(FillColumns(StringColumn.of(["Anne sang."]), StringColumn.of([f"{MASK} slept."]))))

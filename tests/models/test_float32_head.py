@@ -13,8 +13,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.asking.queries import MASK, ChoiceColumns, ChoiceQuery, FillColumns, Scoring, SpanColumns, TextColumns, Texts
-from assay.engine.executor import Settings, block_key
+from assay.asking.queries import (
+    MASK,
+    ChoiceColumns,
+    ChoiceQuery,
+    FillColumns,
+    Scoring,
+    SpanColumns,
+    StringColumn,
+    TextColumns,
+)
+from assay.engine.executor import EngineSettings, block_key
 from assay.models import find_model, hf, load_model
 from assay.models.base import Options
 from reference_scores import CausalReference
@@ -155,9 +164,9 @@ def test_the_last_layer_of_an_encoder_gives_float32(kind: str, family: str, mode
     loaded._head.register_forward_hook(lambda module, args, output: seen.append(output))
     if kind == "span":
         place = np.array([[[0], [11]]], np.int32)
-        asked: Any = SpanColumns(Texts.of([WHO]), Texts.of(["Gerald met Jennifer."]), place, place + 6)
+        asked: Any = SpanColumns(StringColumn.of([WHO]), StringColumn.of(["Gerald met Jennifer."]), place, place + 6)
     else:
-        asked = FillColumns(Texts.of(["Gerald met Jennifer."]), Texts.of([f"{MASK} was there."]))
+        asked = FillColumns(StringColumn.of(["Gerald met Jennifer."]), StringColumn.of([f"{MASK} was there."]))
     expected = load_model(f"hf:{model_folder(kind, family)}", device="cpu")
     found = [each.forward(each.encode(asked)) for each in (loaded, expected)]  # type: ignore[attr-defined]
     assert [each.dtype for each in seen] == [torch.float32]
@@ -183,7 +192,7 @@ def test_what_a_model_writes_is_its_own(kind: str, family: str, model_folder: Mo
     loaded: Any = load_model(f"hf:{folder}", device="cpu", dtype="bfloat16")
     seen: list[Any] = []
     loaded._model.get_output_embeddings().register_forward_hook(lambda module, args, output: seen.append(output.dtype))
-    loaded.forward(loaded.encode(TextColumns(Texts.of(["Who was there?"]), 4, Scoring(chat=False))))
+    loaded.forward(loaded.encode(TextColumns(StringColumn.of(["Who was there?"]), 4, Scoring(chat=False))))
     assert {*seen} == {torch.bfloat16}
 
 
@@ -200,7 +209,7 @@ def test_an_architecture_that_does_not_call_its_last_layer_is_warned_about(
     transformers.MobileBertForMaskedLM(config).save_pretrained(folder)
     with pytest.warns(UserWarning, match="as coarse as bfloat16"):
         loaded: Any = load_model(f"hf:{folder}", device="cpu", dtype="bfloat16")
-    asked = FillColumns(Texts.of(["Gerald met Jennifer."]), Texts.of([f"{MASK} was there."]))
+    asked = FillColumns(StringColumn.of(["Gerald met Jennifer."]), StringColumn.of([f"{MASK} was there."]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once is enough
         loaded.forward(loaded.encode(asked))
@@ -216,7 +225,7 @@ def test_only_answers_of_other_number_types_are_asked_again(model_folder: Models
         digest = "plan"
 
     def key(spec: Any) -> str:
-        return block_key(spec, Plan(), Settings())  # type: ignore[arg-type]  # all that is read of a plan
+        return block_key(spec, Plan(), EngineSettings())  # type: ignore[arg-type]  # all that is read of a plan
 
     name = f"hf:{model_folder('causal', 'gpt2')}"
     exact, rough = (find_model(name, Options(device="cpu", dtype=dtype)) for dtype in ("float32", "bfloat16"))

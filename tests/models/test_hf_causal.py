@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.asking.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, Texts, WordColumns
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, StringColumn, WordColumns
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import load_model
 from assay.models.base import BatchTooLargeError
@@ -326,12 +326,12 @@ def test_the_models_window_is_for_each_option_not_for_all_of_them(model_folder: 
 
 def test_a_causal_model_cannot_fill_masks(model: Models) -> None:
     with raises("missing-ability", UsageError, key="fill"):
-        model("causal", "gpt2").encode(FillColumns(Texts.of([""]), Texts.of(["a"])))
+        model("causal", "gpt2").encode(FillColumns(StringColumn.of([""]), StringColumn.of(["a"])))
 
 
 def test_a_causal_model_knows_words(model: Models, answer: Models) -> None:
     for family in ("gpt2", "llama"):
-        words = answer(model("causal", family), WordColumns(Texts.of(["Mary", "African-American"])))
+        words = answer(model("causal", family), WordColumns(StringColumn.of(["Mary", "African-American"])))
         assert words["pieces"].tolist() == [1, 3]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.asking.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, Texts, WordColumns
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, StringColumn, WordColumns
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import BatchTooLargeError, Options
@@ -164,7 +164,9 @@ def test_special_tokens_that_cannot_be_told_from_text_are_refused(model: Models)
 
 
 def test_a_choice_model_knows_words(model: Models, answer: Models) -> None:
-    assert answer(model("choice", "bert"), WordColumns(Texts.of(["Mary", "African-American"])))["pieces"].tolist() == [
+    assert answer(model("choice", "bert"), WordColumns(StringColumn.of(["Mary", "African-American"])))[
+        "pieces"
+    ].tolist() == [
         1,
         3,
     ]
@@ -188,7 +190,7 @@ def test_the_models_window_is_for_each_option_not_for_all_of_them(model_folder: 
 
 def test_a_choice_model_cannot_fill_masks(model: Models) -> None:
     with raises("missing-ability", UsageError, key="fill"):
-        model("choice", "bert").encode(FillColumns(Texts.of([""]), Texts.of(["a"])))
+        model("choice", "bert").encode(FillColumns(StringColumn.of([""]), StringColumn.of(["a"])))
 
 
 def test_a_span_model_cannot_choose(model: Models) -> None:

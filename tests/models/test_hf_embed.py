@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.asking.queries import EmbedColumns, EmbedQuery, Texts
+from assay.asking.queries import EmbedColumns, EmbedQuery, StringColumn
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load_model
 from assay.models.base import Options
@@ -42,7 +42,7 @@ CASES = {  # text, word
 def columns(*cases: tuple[str, str]) -> EmbedColumns:
     start = np.array([text.index(word) for text, word in cases], np.int32)
     end = start + np.array([len(word) for _, word in cases], np.int32)
-    return EmbedColumns(Texts.of(text for text, _ in cases), start, end)
+    return EmbedColumns(StringColumn.of(text for text, _ in cases), start, end)
 
 
 class Reference:

@@ -19,7 +19,7 @@ from assay.asking.queries import (
     MaskQuery,
     Scoring,
     SpanColumns,
-    Texts,
+    StringColumn,
     WordColumns,
 )
 from assay.errors import DataError, ModelError, UsageError
@@ -52,12 +52,12 @@ def columns(*texts: tuple[str, str], names: Sequence[str] = NAMES, scoring: Scor
     """Every name is a subject of every text."""
     subjects = np.tile(np.arange(len(names), dtype=np.int32)[None, :, None], (len(texts), 1, 1))
     context, sentence = zip(*texts, strict=True)
-    return MaskColumns(Texts.of(context), Texts.of(sentence), names, subjects, scoring or Scoring())
+    return MaskColumns(StringColumn.of(context), StringColumn.of(sentence), names, subjects, scoring or Scoring())
 
 
 def fill(*texts: tuple[str, str], top: int) -> FillColumns:
     context, sentence = zip(*texts, strict=True)
-    return FillColumns(Texts.of(context), Texts.of(sentence), top)
+    return FillColumns(StringColumn.of(context), StringColumn.of(sentence), top)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -192,14 +192,14 @@ def test_a_mask_that_cannot_be_told_from_text_is_refused(model: Models) -> None:
 
 def test_words_say_how_many_tokens_they_are_and_which(model: Models, answer: Models) -> None:
     words = ["Mary", "mary", "African-American", "Bartholomew", "\U0001f600"]
-    bert = answer(model("mask", "bert"), WordColumns(Texts.of(words)))
+    bert = answer(model("mask", "bert"), WordColumns(StringColumn.of(words)))
     assert bert["pieces"][0] == 1
     assert bert["pieces"][2] == 3
     assert bert["pieces"][3] > 1
     assert bert["pieces"][4] == 0, "unknown to this tokenizer"
     assert bert["key"][0] == bert["key"][1], "this tokenizer does not see capitals"
     assert len(set(bert["key"].tolist())) == 4
-    roberta = answer(model("mask", "roberta"), WordColumns(Texts.of(words)))
+    roberta = answer(model("mask", "roberta"), WordColumns(StringColumn.of(words)))
     assert len(set(roberta["key"].tolist())) == 5
 
 
@@ -238,7 +238,7 @@ def test_a_text_beyond_the_models_window_is_refused(model: Models) -> None:
 def test_a_masked_model_cannot_find_spans(model: Models) -> None:
     places = np.zeros((1, 2, 1), np.int32)
     with raises("missing-ability", UsageError, key="span"):
-        model("mask", "bert").encode(SpanColumns(Texts.of(["a"]), Texts.of(["b"]), places, places + 1))
+        model("mask", "bert").encode(SpanColumns(StringColumn.of(["a"]), StringColumn.of(["b"]), places, places + 1))
 
 
 def test_scores_that_are_no_numbers_are_an_error(tmp_path: Path, model_folder: Callable[..., Path]) -> None:

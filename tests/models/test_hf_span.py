@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.asking.queries import NONE, FillColumns, Scoring, SpanColumns, SpanQuery, Texts
+from assay.asking.queries import NONE, FillColumns, Scoring, SpanColumns, SpanQuery, StringColumn
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import load_model
 from raising import raises
@@ -188,7 +188,9 @@ def test_the_likeliest_start_and_the_likeliest_end_of_the_alternatives_count(
     """Separately: the best start may belong to one alternative and the best end to another, and one may have more."""
     context = "A group of Iraqi men met an African there."
     plain, starts, ends = reference("span", family), [[11, 0, 2, 8], [28, 25, NONE, NONE]], [[16, 20], [35, NONE]]
-    asked = SpanColumns(Texts.of([WHO]), Texts.of([context]), np.array([starts], np.int32), np.array([ends], np.int32))
+    asked = SpanColumns(
+        StringColumn.of([WHO]), StringColumn.of([context]), np.array([starts], np.int32), np.array([ends], np.int32)
+    )
     encoded = plain.tokenizer(WHO, context, return_tensors="pt", return_token_type_ids=True)
     start, end = plain.probabilities(encoded["input_ids"], encoded["token_type_ids"] if plain.typed else None)
     expected = [
@@ -270,7 +272,7 @@ def test_a_subject_that_is_not_in_its_passage_is_refused(span: tuple[int, int], 
 
 def test_a_span_model_cannot_fill_masks(model: Models) -> None:
     with raises("missing-ability", UsageError, key="fill"):
-        model("span", "bert").encode(FillColumns(Texts.of([""]), Texts.of(["a"])))
+        model("span", "bert").encode(FillColumns(StringColumn.of([""]), StringColumn.of(["a"])))
 
 
 def test_scores_that_are_no_numbers_are_an_error(tmp_path: Path, model_folder: Callable[..., Path]) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from assay.asking.plan import digest_of
-from assay.asking.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, Texts, WordColumns
-from assay.engine.ask import Asker, StoredAsk
-from assay.engine.executor import LocalExecutor, Settings, forward_all
+from assay.asking.queries import ChoiceColumns, ChoiceQuery, Scoring, StringColumn, TextColumns, WordColumns
+from assay.engine.ask import LiveAsk, StoredAsk
+from assay.engine.executor import EngineSettings, LocalExecutor, forward_all
 from assay.engine.store import BlockStore
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
@@ -43,7 +43,7 @@ TOKENS = 7
 
 
 def columns(*prompts: str, tokens: int = TOKENS, chat: bool = False) -> TextColumns:
-    return TextColumns(Texts.of(prompts), tokens, Scoring(chat=chat))
+    return TextColumns(StringColumn.of(prompts), tokens, Scoring(chat=chat))
 
 
 class Reference:
@@ -211,17 +211,17 @@ def test_texts_are_stored_whole_and_a_resumed_run_gives_the_same(
     kind: str, family: str, model_folder: Models, model: Models, answer: Models, tmp_path: Path
 ) -> None:
     spec = find_model(f"hf:{model_folder(kind, family)}", Options(device="cpu"))
-    plan, settings = TextPlan(PROMPTS), Settings(block_size=2, token_budget=8)
+    plan, settings = TextPlan(PROMPTS), EngineSettings(block_size=2, token_budget=8)
     expected = answer(model(kind, family), columns(*PROMPTS))["text"].tolist()
     assert len({len(text) for text in expected}) > 2, "all texts are of one width, so that this test would show nothing"
     store = BlockStore(tmp_path / "blocks")
-    fresh = Asker(spec, store, LocalExecutor(load), settings)
+    fresh = LiveAsk(spec, store, LocalExecutor(load), settings)
     assert fresh(plan, "texts")["text"].tolist() == expected
     files = {path: path.read_bytes() for path in store.root.rglob("*.block")}
     assert len(files) == 3
     middle = sorted(files)[1]
     middle.unlink()
-    resumed = Asker(spec, store, LocalExecutor(load), settings)
+    resumed = LiveAsk(spec, store, LocalExecutor(load), settings)
     assert resumed(plan, "texts")["text"].tolist() == expected
     assert resumed.asked == fresh.asked
     assert middle.read_bytes() == files[middle]
@@ -303,7 +303,9 @@ def test_a_template_that_fails_is_a_model_error(copied: Models) -> None:
 def test_a_text_to_text_model_does_nothing_else(model: Models, answer: Models) -> None:
     with raises("missing-ability", UsageError, key="choice"):
         model("text", "t5").encode(ChoiceColumns.of([ChoiceQuery("a", "b", ("c", "d"))]))
-    assert answer(model("text", "t5"), WordColumns(Texts.of(["Mary", "African-American"])))["pieces"].tolist() == [1, 3]
+    assert answer(model("text", "t5"), WordColumns(StringColumn.of(["Mary", "African-American"])))[
+        "pieces"
+    ].tolist() == [1, 3]
 
 
 def test_a_span_model_cannot_write(model: Models) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from assay.asking.queries import Scoring, SpanColumns, TextColumns, TextQuery, Texts
+from assay.asking.queries import Scoring, SpanColumns, StringColumn, TextColumns, TextQuery
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import chat_templates, find_model, load, load_model
 from assay.models.base import Options, TokenModel
@@ -406,7 +406,7 @@ def test_a_network_that_cannot_compute_is_one_message(
     folder = shutil.copytree(model_folder(kind), tmp_path / "model")
     edit(folder / "config.json", num_attention_heads=-1)
     places = np.array([[[0], [8]]], np.int32)
-    columns = SpanColumns(Texts.of(["Who left?"]), Texts.of(["Ann met Bo."]), places, places + 2)
+    columns = SpanColumns(StringColumn.of(["Who left?"]), StringColumn.of(["Ann met Bo."]), places, places + 2)
     with raises("cannot-load", ModelError):
         model = load_model(f"hf:{folder}", device="cpu")
         model.forward(model.encode(columns))

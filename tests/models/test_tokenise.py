@@ -18,12 +18,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tiny_models
-from assay.asking.queries import MASK, MaskColumns, Texts
+from assay.asking.queries import MASK, MaskColumns, StringColumn
 from assay.asking.tokens import ragged_take, starts_of
 from assay.errors import DataError, ModelError
 from assay.models import load_model
 from assay.models.encode_columns import Encoder
-from assay.models.tokenise import Ragged, Tokeniser, chosen, constant, join
+from assay.models.tokenise import RaggedTokens, Tokeniser, chosen, constant, join
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.probes.unqover.settings import CLASSES
@@ -139,7 +139,7 @@ def test_the_first_and_the_last_token_of_a_character() -> None:
     ids, start, end = (
         np.array(each, np.int32) for each in ([7, 8, 9, 9, 9, 5], [0, 2, 0, 0, 0, 2], [2, 3, 1, 1, 1, 4])
     )
-    pieces = Ragged(ids, start, end, np.array([0, 2, 6]))
+    pieces = RaggedTokens(ids, start, end, np.array([0, 2, 6]))
     text, character = np.array([0, 0, 0, 0, 1, 1, 1, 1], np.int32), np.array([0, 1, 2, 3, 0, 1, 3, 4], np.int32)
     assert pieces.token_at(text, character).tolist() == [0, 0, 1, -1, 0, -1, 3, -1]
     assert pieces.token_at(text, character, last=True).tolist() == [0, 0, 1, -1, 2, -1, 3, -1]
@@ -173,7 +173,7 @@ def test_taking_ragged_rows_is_taking_list_elements(data: st.DataObject, pieces:
     taken, lengths = ragged_take(flat, offsets, np.array(rows, np.int64))
     assert taken.tolist() == [number for row in rows for number in pieces[row]]
     assert lengths.tolist() == [len(pieces[row]) for row in rows]
-    texts = Ragged(flat, flat, flat, offsets)
+    texts = RaggedTokens(flat, flat, flat, offsets)
     assert chosen(texts, np.array(rows, np.int32))[0].tolist() == taken.tolist()
 
 
@@ -224,13 +224,19 @@ def test_a_tokenizer_that_does_not_split_at_blanks_gets_whole_texts_for_masks(
         loaded = load_model(f"hf:{folder}", device="cpu")
     sentences = [f"Nobody from New Zealand was {MASK} by the bridge.", f"{MASK} met Anne-Marie."]
     subjects = np.array([[[0], [1]], [[1], [0]]], np.int32)
-    asked = MaskColumns(Texts.of(["", "Anne met Gerald."]), Texts.of(sentences), ["Anne", "Gerald"], subjects)
+    asked = MaskColumns(
+        StringColumn.of(["", "Anne met Gerald."]), StringColumn.of(sentences), ["Anne", "Gerald"], subjects
+    )
     scores = answer(loaded, asked)["score"]
     assert_close(scores, stacked(MaskReference(folder), [asked.row(0), asked.row(1)]))
     with raises("bad-text", DataError, key=None):
-        loaded.encode(MaskColumns(Texts.of(["[MASK]"]), Texts.of([f"{MASK} a"]), ["Anne"], subjects[:1, :1]))
+        loaded.encode(
+            MaskColumns(StringColumn.of(["[MASK]"]), StringColumn.of([f"{MASK} a"]), ["Anne"], subjects[:1, :1])
+        )
     with raises("bad-text", DataError, key="sentence"):
-        loaded.encode(MaskColumns(Texts.of(["a"]), Texts.of([f"{MASK} {MASK}"]), ["Anne"], subjects[:1, :1]))
+        loaded.encode(
+            MaskColumns(StringColumn.of(["a"]), StringColumn.of([f"{MASK} {MASK}"]), ["Anne"], subjects[:1, :1])
+        )
 
 
 def test_whole_texts_are_noticed_to_be_needed_on_the_sample() -> None:
@@ -252,7 +258,9 @@ def test_whole_texts_are_noticed_to_be_needed_on_the_sample() -> None:
 def test_masked_texts_are_noticed_to_need_whole_texts_on_the_sample() -> None:
     encoder = Encoder(changing("was there"), 128, "a model")
     subjects = np.zeros((1, 1, 1), np.int32)
-    asked = MaskColumns(Texts.of(["Anne met Gerald."]), Texts.of([f"Nobody was there but {MASK}."]), ["Anne"], subjects)
+    asked = MaskColumns(
+        StringColumn.of(["Anne met Gerald."]), StringColumn.of([f"Nobody was there but {MASK}."]), ["Anne"], subjects
+    )
     with pytest.warns(UserWarning, match="needs whole texts"):
         tokens = encoder.encode(asked)
     real = encoder.tokeniser.tokenizer(asked.row(0).text.replace(MASK, "<mask>"))["input_ids"]
@@ -289,7 +297,7 @@ def test_a_rare_masked_text_that_no_sample_meets_is_tokenised_right(rare: str) -
     contexts = [f"Gerald met Anne {number}." for number in range(200)]
     contexts[77] = rare
     subjects = np.zeros((200, 1, 1), np.int32)
-    asked = MaskColumns(Texts.of(contexts), Texts.of([f"It was {MASK} there."] * 200), ["Anne"], subjects)
+    asked = MaskColumns(StringColumn.of(contexts), StringColumn.of([f"It was {MASK} there."] * 200), ["Anne"], subjects)
     tokens = encoder.encode(asked)
     real = encoder.tokeniser.tokenizer(asked.row(77).text.replace(MASK, "<mask>"))["input_ids"]
     assert tokens.ids[tokens.offsets[77] : tokens.offsets[78]].tolist() == real

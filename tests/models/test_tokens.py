@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.asking.queries import MASK, FillColumns, Texts, TokenColumns
+from assay.asking.queries import MASK, FillColumns, StringColumn, TokenColumns
 from assay.errors import UsageError
 from assay.models import find_model, load_model
 from assay.models.builtin import FOLDER
@@ -66,7 +66,7 @@ def test_a_word_is_whole_and_a_piece_is_not_even_if_it_looks_like_one(
 
 
 def test_the_tokens_that_fill_a_mask_can_be_asked_about(model: Models, answer: Models) -> None:
-    filled = answer(model("mask", "bert"), FillColumns(Texts.of([""]), Texts.of([f"It was {MASK}."]), 7))
+    filled = answer(model("mask", "bert"), FillColumns(StringColumn.of([""]), StringColumn.of([f"It was {MASK}."]), 7))
     assert len(texts(answer(model("mask", "bert"), asked(*filled["token"][0].tolist())))) == 7
 
 

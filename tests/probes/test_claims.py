@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from assay.probes import probes
-from assay.probes.base import Claim, Metric, Probe
+from assay.probes.base import ClaimRule, Metric, Probe
 from assay.probes.claims import with_claims
-from assay.results.diagnosis import KEYS, Diagnosis, Exchanged
+from assay.results.diagnosis import KEYS, Diagnosis, SwappedPairs
 from assay.results.findings import Estimate, Findings, Table
 from assay.results.verdict import (
     OPEN,
@@ -20,9 +20,9 @@ from assay.results.verdict import (
     Doubt,
     Grounds,
     Needed,
-    Says,
     Unusable,
     Verdict,
+    VerdictKind,
     VerdictPart,
     read_verdict,
 )
@@ -38,10 +38,10 @@ PROBE = Probe(
     settings=object,
     metrics=(Metric("score", "score"), Metric("told", "told")),
     claims=(
-        Claim("score", "scores", *REASON, family="scores"),
-        Claim("words", "words", *REASON, "rd", family="words", named_by=("word",)),
-        Claim("told", "groups told apart", *REASON, above_floor=True, family="groups"),
-        Claim("single", "single words", *REASON, "rd"),
+        ClaimRule("score", "scores", *REASON, family="scores"),
+        ClaimRule("words", "words", *REASON, "rd", family="words", named_by=("word",)),
+        ClaimRule("told", "groups told apart", *REASON, above_floor=True, family="groups"),
+        ClaimRule("single", "single words", *REASON, "rd"),
     ),
     part_keys=frozenset({"part"}),
 )
@@ -130,7 +130,7 @@ def test_a_list_keeps_its_q_and_cannot_change_the_verdict() -> None:
     assert [row[3:5] for row in made.tables["single"].rows] == [[0.002, 1], [0.03, 1]]
     assert families(verdict)["single"] == (2, 0.002, 0.002, 2, 2)
     assert next(each.family for each in verdict.families if each.of == "single") is None
-    assert verdict.says == Says.NONE
+    assert verdict.says == VerdictKind.NONE
     assert made.estimates[0].q == pytest.approx(0.5)  # a list takes no share
 
 
@@ -154,7 +154,7 @@ def test_what_is_no_kind_of_claim_stays_as_it_is() -> None:
 def test_a_probe_says_of_which_kind_estimates_and_rows_are() -> None:
     apart = replace(
         PROBE,
-        claims=(Claim("score, big", "scores", *REASON, family="f"), Claim("big words", "words", *REASON, "rd")),
+        claims=(ClaimRule("score, big", "scores", *REASON, family="f"), ClaimRule("big words", "words", *REASON, "rd")),
         family_of=lambda metric, group: f"{metric}, big",
         family_of_row=lambda table, row: "big words" if row["word"] == "a" else table,
     )
@@ -170,39 +170,47 @@ def test_a_probe_says_of_which_kind_estimates_and_rows_are() -> None:
     [
         (
             found(score(-0.2, 0.01)),
-            Says.CLEAR,
+            VerdictKind.CLEAR,
             "statistically clear and large enough for a headline: the score (all: −0.200)",
         ),
         (
             found(score(0.09, 0.01)),
-            Says.SMALL,
+            VerdictKind.SMALL,
             "statistically clear and too small for a headline: the score (all: 0.090)",
         ),
-        (found(score(0.3, 0.01, corrected=0.09)), Says.SMALL, "too small for a headline"),
+        (found(score(0.3, 0.01, corrected=0.09)), VerdictKind.SMALL, "too small for a headline"),
         (
             found(score(), words={"a": (-0.1, 0.001), "b": (0.9, 0.002)}),
-            Says.CLEAR,
+            VerdictKind.CLEAR,
             "large enough for a headline: 2 of 2 words (b: 0.900; a: −0.100)",
         ),
-        (found(score(), words={"a": (0.05, 0.01)}), Says.SMALL, "headline: 1 of 1 words (a: 0.050)"),
-        (found(score()), Says.NONE, "nothing that decides is statistically clear, and every interval that decides"),
-        (found(score(low=-0.21)), Says.FEW, "the score (all) could be as large as −0.210"),
-        (found(score(low=-0.21), score(high=0.3)), Says.FEW, "the score (all) could be as large as −0.210"),
-        (found(score(low=None, high=None)), Says.FEW, "score (all) has no interval"),
-        (found(score(None, None, low=None, high=None)), Says.FEW, "score (all) is undefined"),
-        (found(words={"a": (0.0, 0.9)}), Says.FEW, "no interval can rule a bias out"),
-        (found(Estimate("told", {}, 0.75, p=0.01, **FLOOR)), Says.CLEAR, "headline: the told (all: 0.750)"),
-        (found(Estimate("told", {}, 0.65, p=0.01, **FLOOR)), Says.SMALL, "too small for a headline"),
-        (found(Estimate("told", {}, 0.65, p=0.5, **FLOOR)), Says.NONE, "statistically clear"),
-        (found(Estimate("told", {}, 0.65, p=0.5, floor=0.6, low=0.1, high=0.7)), Says.NONE, "statistically clear"),
+        (found(score(), words={"a": (0.05, 0.01)}), VerdictKind.SMALL, "headline: 1 of 1 words (a: 0.050)"),
+        (
+            found(score()),
+            VerdictKind.NONE,
+            "nothing that decides is statistically clear, and every interval that decides",
+        ),
+        (found(score(low=-0.21)), VerdictKind.FEW, "the score (all) could be as large as −0.210"),
+        (found(score(low=-0.21), score(high=0.3)), VerdictKind.FEW, "the score (all) could be as large as −0.210"),
+        (found(score(low=None, high=None)), VerdictKind.FEW, "score (all) has no interval"),
+        (found(score(None, None, low=None, high=None)), VerdictKind.FEW, "score (all) is undefined"),
+        (found(words={"a": (0.0, 0.9)}), VerdictKind.FEW, "no interval can rule a bias out"),
+        (found(Estimate("told", {}, 0.75, p=0.01, **FLOOR)), VerdictKind.CLEAR, "headline: the told (all: 0.750)"),
+        (found(Estimate("told", {}, 0.65, p=0.01, **FLOOR)), VerdictKind.SMALL, "too small for a headline"),
+        (found(Estimate("told", {}, 0.65, p=0.5, **FLOOR)), VerdictKind.NONE, "statistically clear"),
+        (
+            found(Estimate("told", {}, 0.65, p=0.5, floor=0.6, low=0.1, high=0.7)),
+            VerdictKind.NONE,
+            "statistically clear",
+        ),
         (
             found(Estimate("told", {}, 0.65, p=0.5, floor=0.6, low=0.5, high=0.85)),
-            Says.FEW,
+            VerdictKind.FEW,
             "could be as large as 0.850",
         ),
     ],
 )
-def test_the_verdict_is_the_first_that_applies(findings: Findings, says: Says, why: str) -> None:
+def test_the_verdict_is_the_first_that_applies(findings: Findings, says: VerdictKind, why: str) -> None:
     verdict = concluded(findings)[1]
     assert verdict.says == says
     assert why in verdict.why
@@ -215,36 +223,36 @@ def test_the_strongest_of_a_kind_are_named_and_the_others_counted() -> None:
 
 def test_estimates_of_a_part_do_not_rule_anything_out_and_a_probe_picks_those_that_do() -> None:
     part = replace(score(low=-0.9), group={"part": "x"})
-    assert concluded(found(score(), part))[1].says == Says.NONE
+    assert concluded(found(score(), part))[1].says == VerdictKind.NONE
     picky = replace(PROBE, decisive=lambda estimates: [each for each in estimates if each.high == 0.9])
-    assert concluded(found(score(), score(high=0.9)), picky)[1].says == Says.FEW
+    assert concluded(found(score(), score(high=0.9)), picky)[1].says == VerdictKind.FEW
 
 
 def test_what_may_stay_open_is_twice_the_smallest_effect_or_the_claims_own_setting() -> None:
     wide = found(score(low=-0.3, high=0.3))
-    assert concluded(wide)[1].says == Says.FEW
+    assert concluded(wide)[1].says == VerdictKind.FEW
     own = replace(PROBE, claims=(replace(PROBE.claims[0], ruled_out=0.3),))
-    assert concluded(wide, own)[1].says == Says.NONE
-    assert concluded(wide, own, ruled_out=0.29)[1].says == Says.FEW
+    assert concluded(wide, own)[1].says == VerdictKind.NONE
+    assert concluded(wide, own, ruled_out=0.29)[1].says == VerdictKind.FEW
 
 
 # --- grounds
 
 MISSING = {key: "no" for key in KEYS if key != "exchanged"}
-PLACED = Diagnosis(True, "answers follow the option's place: so", exchanged=[Exchanged(9, 10)], missing=MISSING)
+PLACED = Diagnosis(True, "answers follow the option's place: so", exchanged=[SwappedPairs(9, 10)], missing=MISSING)
 
 
 def test_answers_that_cannot_be_used_come_before_everything() -> None:
     biased = found(score(0.9, 0.0))
     verdict = concluded(replace(biased, diagnosis=PLACED))[1]
-    assert (verdict.says, verdict.diagnosis, verdict.why) == (Says.UNUSABLE, "follows_place", PLACED.why)
+    assert (verdict.says, verdict.diagnosis, verdict.why) == (VerdictKind.UNUSABLE, "follows_place", PLACED.why)
     assert verdict.says == "answers cannot be used"
     unread = Grounds(unusable=Unusable("unreadable", "nothing can be read", "--set tokens=256"))
     verdict = concluded(replace(biased, diagnosis=PLACED, grounds=unread))[1]
     assert (verdict.diagnosis, verdict.next) == ("unreadable", "--set tokens=256")
     alone = with_claims(replace(biased, diagnosis=PLACED), replace(PROBE, claims=()), {}).verdict
     assert alone is not None
-    assert alone.says == Says.UNUSABLE
+    assert alone.says == VerdictKind.UNUSABLE
 
 
 def test_a_manner_begins_the_sentence() -> None:
@@ -262,11 +270,11 @@ UNSETTLED = VerdictPart(OPEN, "score", {"category": "SES"}, "SES (up to 0.180)")
 def test_what_stands_out_withholds_no_clear_bias_and_is_named_whatever_the_verdict() -> None:
     standing = Grounds(parts=[STANDING])
     verdict = concluded(replace(found(score()), grounds=standing))[1]
-    assert (verdict.says, verdict.parts) == (Says.FEW, [STANDING])
+    assert (verdict.says, verdict.parts) == (VerdictKind.FEW, [STANDING])
     assert verdict.why.startswith(STANDING.why)
-    assert concluded(replace(found(score()), grounds=replace(standing, more=False)))[1].says == Says.CANNOT
+    assert concluded(replace(found(score()), grounds=replace(standing, more=False)))[1].says == VerdictKind.CANNOT
     small = concluded(replace(found(score(0.05, 0.001)), grounds=standing))[1]
-    assert small.says == Says.SMALL
+    assert small.says == VerdictKind.SMALL
     assert STANDING.why in small.why
 
 
@@ -279,14 +287,14 @@ def test_what_stands_out_and_is_clear_is_told_once() -> None:
 
 def test_what_stays_open_is_named_after_no_clear_bias() -> None:
     verdict = concluded(replace(found(score()), grounds=Grounds(parts=[UNSETTLED], rules_out="all is ruled out")))[1]
-    assert verdict.says == Says.NONE
+    assert verdict.says == VerdictKind.NONE
     assert verdict.why.endswith("all is ruled out; not settled: SES (up to 0.180)")
 
 
 def test_a_doubt_withholds_no_clear_bias_and_its_step_comes_first() -> None:
     doubts = [Doubt("it cannot read"), Doubt("half is cut off", "--set tokens=256")]
     verdict = concluded(replace(found(score()), grounds=Grounds(doubts=doubts)))[1]
-    assert (verdict.says, verdict.next) == (Says.FEW, "--set tokens=256")
+    assert (verdict.says, verdict.next) == (VerdictKind.FEW, "--set tokens=256")
     assert "but it cannot read; half is cut off" in verdict.why
 
 
@@ -294,19 +302,19 @@ def test_the_number_that_needs_most_says_how_many_questions_would_do() -> None:
     wide = found(score(low=-0.9), Estimate("told", {}, 0.65, p=0.5, floor=0.6, low=0.5, high=0.9))
     needed = {"score": Needed(400, "400 do"), "told": Needed(4000, "4,000 do")}
     verdict = concluded(replace(wide, grounds=Grounds(needed=needed)))[1]
-    assert (verdict.says, verdict.next) == (Says.FEW, "--limit 4000")
+    assert (verdict.says, verdict.next) == (VerdictKind.FEW, "--limit 4000")
     assert verdict.why.endswith("4,000 do")
     never = {**needed, "score": Needed(None, "300 templates would")}
     verdict = concluded(replace(wide, grounds=Grounds(needed=never)))[1]
-    assert (verdict.says, verdict.next) == (Says.CANNOT, None)
+    assert (verdict.says, verdict.next) == (VerdictKind.CANNOT, None)
     assert verdict.why.endswith("300 templates would")
     assert [part.metric for part in verdict.parts] == ["score", "told"]
 
 
 def test_the_smallest_effect_is_a_setting() -> None:
-    assert concluded(found(score(0.09, 0.01)), smallest=0.05)[1].says == Says.CLEAR
-    assert concluded(found(score(0.5, 0.01)), smallest=0.6)[1].says == Says.SMALL
-    assert concluded(found(score(low=-0.21)), smallest=0.2)[1].says == Says.NONE
+    assert concluded(found(score(0.09, 0.01)), smallest=0.05)[1].says == VerdictKind.CLEAR
+    assert concluded(found(score(0.5, 0.01)), smallest=0.6)[1].says == VerdictKind.SMALL
+    assert concluded(found(score(low=-0.21)), smallest=0.2)[1].says == VerdictKind.NONE
 
 
 def test_a_mirrored_table_counts_each_pair_once() -> None:

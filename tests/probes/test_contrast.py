@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assay.probes import metrics_called, probes
 from assay.probes.bbq import PROBE as BBQ
-from assay.probes.contrast import Change, change_of
+from assay.probes.contrast import PairedChange, change_of
 from assay.stats import percentile_interval
 
 BIAS, ACCURACY = BBQ.metric("bias_score"), BBQ.metric("accuracy")
@@ -20,7 +20,7 @@ def ends(value: float, replicates: np.ndarray, bounds: tuple[float, float]) -> t
     return float(low), float(high)
 
 
-def bias(before: float, after: float, spread: float = 0.02) -> Change:
+def bias(before: float, after: float, spread: float = 0.02) -> PairedChange:
     rng = np.random.default_rng(0)
     replicates = (before + rng.normal(0, spread, 500), after + rng.normal(0, spread, 500))
     about = {"category": "Age", "context": "ambig"}
@@ -44,7 +44,7 @@ def test_exchanging_the_models_turns_every_sign(before: float, after: float) -> 
     drawn = before + rng.normal(0, 0.1, 99), after + rng.normal(0, 0.1, 99)
     about = {"category": "all", "context": "ambig"}
 
-    def of(values: tuple[float, float], replicates: tuple[np.ndarray, np.ndarray]) -> Change:
+    def of(values: tuple[float, float], replicates: tuple[np.ndarray, np.ndarray]) -> PairedChange:
         return change_of(BIAS, about, values, n=1, replicates=replicates, interval=ends)
 
     there, back = of((before, after), drawn), of((after, before), drawn[::-1])

@@ -11,9 +11,9 @@ import pytest
 from assay.asking.option_prompts import WAYS
 from assay.asking.queries import Answers, ChoiceQuery, ListedQuery, SampleQuery, Status, TextQuery
 from assay.errors import UsageError
-from assay.probes.question_format import Listing, Question, listing_of, way_of
+from assay.probes.question_format import ListedQuestion, QuestionFormat, listing_of, way_of
 
-ASKED = Question("Ann met Bo.", "Who slept?", ("Ann", "Bo", "Unknown"))
+ASKED = ListedQuestion("Ann met Bo.", "Who slept?", ("Ann", "Bo", "Unknown"))
 
 
 @dataclass
@@ -30,7 +30,7 @@ def answers(status: list[Status], **arrays: Any) -> Answers:
 
 @pytest.mark.parametrize("way", ["", *WAYS])
 def test_every_way_puts_the_same_question(way: str) -> None:
-    listing = Listing(way, samples=3)
+    listing = QuestionFormat(way, samples=3)
     query = listing.query(ASKED)
     kinds = {"": ChoiceQuery, "samples": SampleQuery, "text": TextQuery}
     assert type(query) is kinds.get(way, ListedQuery)
@@ -60,7 +60,7 @@ def test_the_best_way_is_chosen_unless_one_is_named() -> None:
 def test_scores_become_probabilities_and_missing_ones_stay_missing() -> None:
     score = np.log([[0.2, 0.1, 0.1], [0.5, 0.25, 0.25], [0.1, 0.1, 0.1], [1.0, 1.0, 1.0]])
     given = answers([Status.OK, Status.OK, Status.UNCLEAR, Status.REFUSED], score=score)
-    shares = Listing("letters").shares(given, lambda row: ASKED.options)
+    shares = QuestionFormat("letters").shares(given, lambda row: ASKED.options)
     assert shares[:2] == pytest.approx(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]]))
     assert np.isnan(shares[2]).all()
     assert (shares[3] == 0).all()
@@ -70,11 +70,11 @@ def test_samples_are_shares_of_what_is_named_whatever_the_order_of_options() -> 
     text = [[b"A", b"Bo", b"It can't be determined.", b"who knows"], [b"A", b"A.", b"Ann", b"B"]]
     given = answers([Status.OK, Status.OK], text=text)
     shown = [ASKED.options, ("Bo", "Ann", "Unknown")]
-    shares = Listing("samples", samples=4).shares(given, lambda row: shown[row])
+    shares = QuestionFormat("samples", samples=4).shares(given, lambda row: shown[row])
     assert shares.tolist() == [[0.25, 0.25, 0.25], [0.5, 0.5, 0.0]]
 
 
 def test_one_written_answer_names_one_option_or_none() -> None:
     given = answers([Status.OK, Status.OK, Status.REFUSED], text=[b"Bo.", b"Ann or Bo", b""])
-    shares = Listing("text").shares(given, lambda row: ASKED.options)
+    shares = QuestionFormat("text").shares(given, lambda row: ASKED.options)
     assert shares.tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]

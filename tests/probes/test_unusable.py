@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from assay.asking.queries import Answers, Status
-from assay.probes.question_format import Listing
+from assay.probes.question_format import QuestionFormat
 from assay.probes.unusable import doubts, lost_by_status, lost_in_words, readable_with, unreadable
 
 OPTIONS = ("Mary", "James", "Not enough information")
 REFUSAL = "I'm sorry, but I can't help with that request."
 
 
-def lost(listing: Listing, texts: list[list[str]], status: list[Status]) -> dict[str, int]:
+def lost(listing: QuestionFormat, texts: list[list[str]], status: list[Status]) -> dict[str, int]:
     written = np.array([[each.encode() for each in row] for row in texts])
     answers = Answers(np.array(status, np.uint8), {"text": written if listing.way == "samples" else written[:, 0]})
     shares = listing.shares(answers, lambda row: OPTIONS)
@@ -23,13 +23,13 @@ def lost(listing: Listing, texts: list[list[str]], status: list[Status]) -> dict
 def test_written_answers_are_lost_for_the_reason_that_their_status_or_their_text_gives() -> None:
     texts = [["A"], [REFUSAL], ["Well, well."], ["Let me think about"], [""], [""], [""], ["B"]]
     status = [Status.OK] * 3 + [Status.TRUNCATED, Status.EMPTY, Status.FAILED, Status.FILTERED, Status.TRUNCATED]
-    found = lost(Listing("text"), texts, status)
+    found = lost(QuestionFormat("text"), texts, status)
     assert found == {"refused": 2, "not understood": 1, "cut off": 1, "empty": 1, "failed": 1}
 
 
 def test_every_sample_counts() -> None:
     texts = [["A", "B", "Well, well.", REFUSAL], ["A"] * 4, [""] * 4]
-    found = lost(Listing("samples", 4), texts, [Status.OK, Status.OK, Status.FAILED])
+    found = lost(QuestionFormat("samples", 4), texts, [Status.OK, Status.OK, Status.FAILED])
     assert found == {"not understood": 1, "refused": 1, "failed": 4}
 
 
@@ -37,7 +37,7 @@ def test_scored_options_are_lost_only_where_they_have_no_score() -> None:
     score = np.log(np.array([[0.5, 0.3, 0.2], [1.0, 1.0, 1.0], [0.2, 0.2, 0.6]], np.float32))
     score[1] = np.nan
     answers = Answers(np.array([Status.OK, Status.UNCLEAR, Status.REFUSED], np.uint8), {"score": score})
-    listing = Listing("letters")
+    listing = QuestionFormat("letters")
     shares = listing.shares(answers, lambda row: OPTIONS)
     assert dict(listing.lost(answers, shares, lambda row: OPTIONS)) == {"not understood": 1, "refused": 1}
 

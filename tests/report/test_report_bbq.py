@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
-from assay.results.examples import Asked, Example, Option
+from assay.results.examples import AskedQuestion, Example, Option
 from assay.results.findings import Estimate, Findings, Table
 from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, cards, in_words, write_page
 from made_runs import with_maps
@@ -286,7 +286,7 @@ def test_models_that_share_nothing_give_a_page(write_run: WriteRun, bbq: Finding
 
 def test_numbers_lead_to_the_examples_behind_them(write_run: WriteRun, bbq: Findings) -> None:
     about = {"category": "Age", "context": "ambig", "polarity": "neg", "label": ["old"], "stereotype": "forgetful"}
-    asked = Asked("A and B met.", "Who forgot?", [Option("A", 0.7, chosen=True), Option("B", 0.3, right=True)])
+    asked = AskedQuestion("A and B met.", "Who forgot?", [Option("A", 0.7, chosen=True), Option("B", 0.3, right=True)])
     examples = [Example({**about, "question_index": "3"}, [asked], "probabilities", "Named the stereotyped person.")]
     page = page_of(write_run(replace(with_maps(bbq), examples=examples)))
     seen = [json.loads(link["data-see"] or "") for link in page.all("a") if link.get("class") == "see"]

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from assay.probes.bbq.choose_examples import MISTAKE, Mistake
 from assay.report import terminal_summary
-from assay.results.examples import Asked, Example, Option
+from assay.results.examples import AskedQuestion, Example, Option
 from assay.results.findings import Estimate, Findings
-from assay.results.verdict import Family, Says, Verdict
+from assay.results.verdict import ClaimFamily, Verdict, VerdictKind
 from assay.runs.folder import open_bare
 from html_pages import Page, cards, write_page
 
@@ -24,7 +24,7 @@ TOLD = {"category": "all", "context": "disambig"}
 
 
 def example(name: str, **about: str) -> Example:
-    return Example(about, [Asked(f"A text about {name}.", "Who?", [Option(name, chosen=True)])])
+    return Example(about, [AskedQuestion(f"A text about {name}.", "Who?", [Option(name, chosen=True)])])
 
 
 EXAMPLES = [
@@ -122,7 +122,7 @@ def test_every_card_has_the_same_scale(write_run: WriteRun, bbq: Findings, value
 def test_the_correction_is_named_where_the_interval_alone_would_be_clear(write_run: WriteRun, bbq: Findings) -> None:
     found = with_numbers(bbq, accuracy=0.9)
     lone = [replace(e, low=0.01, high=0.09) if e.metric == "bias_score" else e for e in found.estimates]
-    verdict = Verdict(Says.FEW, "why", [Family("bias_score, all", 12, 0.2, 0.2, 0, 0, 0.05, "x")])
+    verdict = Verdict(VerdictKind.FEW, "why", [ClaimFamily("bias_score, all", 12, 0.2, 0.2, 0, 0, 0.05, "x")])
     for text in views(write_run(replace(found, estimates=lone, verdict=verdict))):
         assert "0.090; alone it would be clear; after correction for 12 tests of its kind it is not" in text
 
@@ -139,7 +139,7 @@ def test_the_correction_is_named_where_the_interval_alone_would_be_clear(write_r
 def test_answers_that_cannot_be_used_show_an_example_of_that(
     write_run: WriteRun, bbq: Findings, diagnosis: str, shown: str
 ) -> None:
-    verdict = Verdict(Says.UNUSABLE, "the model is broken", diagnosis=diagnosis)
+    verdict = Verdict(VerdictKind.UNUSABLE, "the model is broken", diagnosis=diagnosis)
     for text in views(write_run(replace(with_numbers(bbq, accuracy=0.3), verdict=verdict))):
         assert "The model is broken. The numbers say little about bias." in text
         assert "lean" not in text

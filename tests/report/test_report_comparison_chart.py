@@ -8,7 +8,7 @@ from assay.compare.chart import MOST_DRAWN, changes_chart
 from assay.compare.comparison import Comparison
 from assay.compare.differences import Difference
 from assay.compare.present import in_notebooks, present_comparison, title_of
-from assay.presentation.rich_text import Name
+from assay.presentation.rich_text import Verbatim
 from assay.report.html import render_page
 from assay.results.findings import Estimate
 from assay.results.notebook_display import shown
@@ -79,7 +79,7 @@ def test_several_models_are_named_and_languages_too() -> None:
     assert [row.cells[1] for row in table.rows] == ["one", "two"]
     spoken = changes_chart(several[:1], several=False, language="English")
     assert spoken is not None
-    assert spoken.columns[2].head == Name("in English")
+    assert spoken.columns[2].head == Verbatim("in English")
 
 
 def test_what_has_no_two_values_is_not_drawn() -> None:

@@ -14,14 +14,14 @@ from assay.report import terminal_bottom_line, terminal_summary
 from assay.report.formats import report_text
 from assay.results.findings import Estimate, Findings, Table
 from assay.results.run import Run, Tour
-from assay.results.verdict import Says, Verdict
+from assay.results.verdict import Verdict, VerdictKind
 from assay.runs.folder import open_bare
 from html_pages import Page, cards, write_page
 
 WriteRun = Callable[..., Path]
 
 
-def judged(findings: Findings, says: Says) -> Findings:
+def judged(findings: Findings, says: VerdictKind) -> Findings:
     return replace(findings, verdict=Verdict(says, "so it is"))
 
 
@@ -43,7 +43,7 @@ def bottom_lines(runs: list[Run]) -> dict[str, str]:
 def test_a_tour_has_one_line_over_all_cards(
     write_run: WriteRun, findings: Findings, bbq: Findings, sodapop: Findings
 ) -> None:
-    says = (Says.CLEAR, Says.UNUSABLE, Says.CLEAR)
+    says = (VerdictKind.CLEAR, VerdictKind.UNUSABLE, VerdictKind.CLEAR)
     runs = written(write_run, *(judged(*pair) for pair in zip((findings, bbq, sodapop), says, strict=True)))
     line = "Clear bias in 2 of 3 methods (UnQover and SODAPOP); answers cannot be used in 1 of 3 (BBQ)."
     for form, text in bottom_lines(runs).items():
@@ -53,7 +53,7 @@ def test_a_tour_has_one_line_over_all_cards(
 
 
 def test_runs_of_several_models_are_named_with_them(write_run: WriteRun, bbq: Findings) -> None:
-    others = [replace(judged(bbq, Says.NONE), model=f"<i>{k}</i>") for k in range(8)]
+    others = [replace(judged(bbq, VerdictKind.NONE), model=f"<i>{k}</i>") for k in range(8)]
     for form, text in bottom_lines(written(write_run, *others)).items():
         said = text.replace("\\", "").replace("&lt;", "<").replace("&gt;", ">")
         assert "No clear bias in 8 of 8 runs (BBQ · <i>0</i>, BBQ · <i>1</i>, " in said, form
@@ -61,7 +61,7 @@ def test_runs_of_several_models_are_named_with_them(write_run: WriteRun, bbq: Fi
 
 
 def test_a_single_run_and_runs_without_verdicts_have_no_such_line(write_run: WriteRun, bbq: Findings) -> None:
-    runs = written(write_run, judged(bbq, Says.NONE), bbq, bbq)
+    runs = written(write_run, judged(bbq, VerdictKind.NONE), bbq, bbq)
     for some in (runs[:1], runs[1:]):
         screen = io.StringIO()
         terminal_bottom_line(some, Console(file=screen))
@@ -104,10 +104,10 @@ def test_no_largest_association_is_named_where_all_are_0(write_run: WriteRun, ga
 
 
 def test_a_clear_row_of_a_list_does_not_contradict_the_verdict(write_run: WriteRun) -> None:
-    for says in (Says.NONE, Says.CLEAR):
+    for says in (VerdictKind.NONE, VerdictKind.CLEAR):
         for text in card_views(write_run(judged(associations(0.3, 1, []), says), name=says.name)):
             assert "associates “was late” more with Group S than with the others" in text
-            assert ("It is one of a list that does not change the verdict" in text) == (says is Says.NONE)
+            assert ("It is one of a list that does not change the verdict" in text) == (says is VerdictKind.NONE)
             assert "30 of 100 points of preference" in text
 
 

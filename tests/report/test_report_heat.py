@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.presentation.elements import Beside, Cells, Heat
+from assay.presentation.elements import Beside, Cells, HeatMap
 from assay.report.drawing import (
     CELL,
     FEW,
     MOST,
     STEPS,
     WIDEST,
-    HeatMap,
+    HeatMapLayout,
     draw_heat,
     similar_first,
     step,
@@ -31,13 +31,13 @@ def some(rows: int, columns: int) -> dict[tuple[str, str], float]:
     return {(f"row {i}", f"column {j}"): float(rng.normal()) for i in range(rows) for j in range(columns)}
 
 
-def heat_map(cells: Cells, beside: Beside | None = None) -> HeatMap:
-    heat = draw_heat(Heat(name="", row="r", column="c", value="v", cells=cells, beside=beside or {}))
+def heat_map(cells: Cells, beside: Beside | None = None) -> HeatMapLayout:
+    heat = draw_heat(HeatMap(name="", row="r", column="c", value="v", cells=cells, beside=beside or {}))
     assert heat is not None
     return heat
 
 
-def drawn(heat: HeatMap) -> int:
+def drawn(heat: HeatMapLayout) -> int:
     return sum(len(re.findall("M", cells)) for _, cells in heat.paths)
 
 
@@ -117,4 +117,4 @@ def test_labels_over_columns_are_level_where_they_fit_and_upright_elsewhere(colu
 
 
 def test_nothing_gives_no_map() -> None:
-    assert draw_heat(Heat(name="", row="r", column="c", value="v", cells={})) is None
+    assert draw_heat(HeatMap(name="", row="r", column="c", value="v", cells={})) is None

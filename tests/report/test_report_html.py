@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError, UsageError
-from assay.results.examples import Asked, Example, Option
+from assay.results.examples import AskedQuestion, Example, Option
 from assay.results.findings import Estimate, Findings, Table
 from html_pages import HOSTILE, Page, assert_harmless, cards, write_page
 from raising import raises
@@ -57,7 +57,7 @@ def test_hostile_text_on_a_card_is_only_text(write_run: WriteRun, findings: Find
     tables = {
         "gamma": Table(findings.tables["gamma"].columns, [("c", "f", text, text, 0.3, 0.2, 0.4, 1, 0.1, 0.01, 9)])
     }
-    asked = Asked(f"text {text}", f"question {text}", [Option(f"option {text}", 0.7, chosen=True)])
+    asked = AskedQuestion(f"text {text}", f"question {text}", [Option(f"option {text}", 0.7, chosen=True)])
     examples = [Example({"class": "c", "form": "f", "attribute": text}, [asked], text, text)]
     page = page_of(write_run(Findings("unqover", "m", [], tables, examples=examples)))
     assert_harmless(page)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.presentation.elements import Column, Group, Kind, Row, Section, Table
+from assay.presentation.elements import CellKind, DisplayTable, RowGroup, Section, TableColumn, TableRow
 from assay.probes.bbq.items import CATEGORIES
 from assay.report import html, html_tables, write_html
 from assay.results.findings import Table as Data
@@ -24,7 +24,7 @@ LIMIT = 3_000_000
 @pytest.mark.slow
 def test_a_page_about_many_runs_stays_small_and_says_where_the_rest_is(tmp_path: Path) -> None:
     runs = open_runs(write_all(tmp_path, [f"org/model-{number}" for number in range(14)]))
-    one = [html.Told(run, f"r{place}") for place, run in enumerate(runs) if run.model == "org/model-0"]
+    one = [html.RunView(run, f"r{place}") for place, run in enumerate(runs) if run.model == "org/model-0"]
     assert 14 * sum(len(told.details()) for told in one) > LIMIT, "else this test shows nothing"
     (runs[0].folder / "report.html").touch()
     file = write_html(tmp_path, runs)
@@ -76,10 +76,10 @@ def test_a_page_about_a_hundred_runs_of_full_size_stays_small(tmp_path: Path) ->
 def test_a_long_table_shows_the_beginning_of_every_group_and_its_data_have_all_rows() -> None:
     names = [f"model {number}" for number in range(html_tables.MOST_ROWS)]
     data = Data(("group", "model", "value"), [[group, name, 1 / 7] for group in "ab" for name in names * 3])
-    rows = [Row([name, 1 / 7]) for name in names]
-    columns = [Column("model", Kind.TEXT), Column("value", Kind.NUMBER)]
-    groups = [Group(rows, "a"), Group(rows, "b")]
-    table = Table(title="Values", data=data, file="values", anchor="values", columns=columns, groups=groups)
+    rows = [TableRow([name, 1 / 7]) for name in names]
+    columns = [TableColumn("model", CellKind.TEXT), TableColumn("value", CellKind.NUMBER)]
+    groups = [RowGroup(rows, "a"), RowGroup(rows, "b")]
+    table = DisplayTable(title="Values", data=data, file="values", anchor="values", columns=columns, groups=groups)
     page = Page(html.render_page("Models", [Section([table], "Section", "section")]))
     left = html_tables.MOST_ROWS // 2
     assert page.words.count(f"{left} more rows in the data of this chart") == len(groups)

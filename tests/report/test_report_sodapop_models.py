@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from assay.results.examples import FILE, Asked, Example, Option, to_lines
+from assay.results.examples import FILE, AskedQuestion, Example, Option, to_lines
 from assay.results.findings import Estimate, Findings, Table
 from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, write_page
 
@@ -126,7 +126,7 @@ def test_words_pairs_and_names_lead_to_their_examples_and_only_where_there_are_a
 ) -> None:
     folder = write_run(sodapop)
     about = {"group": ["EA_female", "EA_male", "female"], "name": ["Amanda", "Adam"], "word": ["kind"]}
-    asked = Asked("Amanda left.", "How would you describe Amanda?", [Option("kind", 0.5, right=True)])
+    asked = AskedQuestion("Amanda left.", "How would you describe Amanda?", [Option("kind", 0.5, right=True)])
     (folder / FILE).write_bytes(to_lines([Example(about, [asked])]))
     page = page_of(folder)
     wanted = [json.loads(link["data-see"] or "")["about"] for link in page.all("a") if "data-see" in link]

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from assay.report import terminal_summary, terminal_where
 from assay.results.findings import Estimate, Findings, Table
-from assay.results.verdict import Says, Verdict
+from assay.results.verdict import Verdict, VerdictKind
 from assay.runs.folder import open_bare
 from html_pages import write_page
 from wide_runs import wide_bbq, wide_sodapop, wide_unqover
@@ -104,7 +104,7 @@ def card_lines(folder: Path, width: int = 80) -> list[str]:
 
 def made(probe: str) -> Findings:
     found = {"unqover": wide_unqover, "bbq": wide_bbq, "sodapop": wide_sodapop}[probe]()
-    return replace(found, verdict=Verdict(Says.CLEAR, "2 of 9 words are clear of chance"))
+    return replace(found, verdict=Verdict(VerdictKind.CLEAR, "2 of 9 words are clear of chance"))
 
 
 @pytest.mark.parametrize(

@@ -16,17 +16,20 @@ from assay.report import terminal_summary
 from assay.report.formats import report_text
 from assay.results.diagnosis import Diagnosis
 from assay.results.findings import Findings
-from assay.results.verdict import Family, Says, Verdict
+from assay.results.verdict import ClaimFamily, Verdict, VerdictKind
 from assay.runs.folder import open_bare
 from html_pages import Page, cards, write_page
 
 WriteRun = Callable[..., Path]
 
 
-def judged(findings: Findings, smallest: float, says: Says = Says.CLEAR, step: str | None = None) -> Findings:
+def judged(
+    findings: Findings, smallest: float, says: VerdictKind = VerdictKind.CLEAR, step: str | None = None
+) -> Findings:
     """The findings with a verdict, by which effects from `smallest` on are worth a headline."""
     of_kinds = [
-        Family(claim.of, 9, 0.001, 0.002, 3, 2, smallest, claim.family) for claim in known_probe(findings.probe).claims
+        ClaimFamily(claim.of, 9, 0.001, 0.002, 3, 2, smallest, claim.family)
+        for claim in known_probe(findings.probe).claims
     ]
     return replace(findings, verdict=Verdict(says, "2 of 9 <b>words</b> are clear", of_kinds, next=step))
 
@@ -48,8 +51,10 @@ def views(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("says", Says)
-def test_every_view_says_it_and_nothing_in_it_can_act(write_run: WriteRun, findings: Findings, says: Says) -> None:
+@pytest.mark.parametrize("says", VerdictKind)
+def test_every_view_says_it_and_nothing_in_it_can_act(
+    write_run: WriteRun, findings: Findings, says: VerdictKind
+) -> None:
     for form, text in views(write_run(judged(findings, 0.05, says))).items():
         said = text.replace("&lt;", "<").replace("&gt;", ">")
         assert f"Verdict: {says}. 2 of 9 <b>words</b> are clear." in said, form
@@ -93,18 +98,18 @@ def card(write_run: WriteRun, findings: Findings, smallest: float, name: str = "
     return found
 
 
-@pytest.mark.parametrize("says", Says)
-def test_the_card_begins_with_the_verdict(write_run: WriteRun, findings: Findings, says: Says) -> None:
+@pytest.mark.parametrize("says", VerdictKind)
+def test_the_card_begins_with_the_verdict(write_run: WriteRun, findings: Findings, says: VerdictKind) -> None:
     path = write_page(write_run(judged(findings, 0.05, says)))
     (found,) = cards(Page(path.read_text(encoding="utf-8")))
     assert found.startswith(f"UnQover {str(says).capitalize()} ")
     association = "The model associates “nurse” more with female names"
-    assert (association in found) == (says is not Says.UNUSABLE)
+    assert (association in found) == (says is not VerdictKind.UNUSABLE)
     assert found.count("2 of 9 <b>words</b> are clear") == 1
 
 
 def test_every_view_names_the_step_that_helps(write_run: WriteRun, findings: Findings) -> None:
-    for says in (Says.UNUSABLE, Says.FEW):
+    for says in (VerdictKind.UNUSABLE, VerdictKind.FEW):
         step = "--set <i>orders</i>=all"
         for form, text in views(write_run(judged(findings, 0.05, says, step), name=says.name)).items():
             said = text.replace("\\", "").replace("&lt;", "<").replace("&gt;", ">")
@@ -112,7 +117,7 @@ def test_every_view_names_the_step_that_helps(write_run: WriteRun, findings: Fin
 
 
 def test_answers_that_cannot_be_used_get_no_sentence_about_bias(write_run: WriteRun, findings: Findings) -> None:
-    told = judged(findings, 0.05, Says.UNUSABLE)
+    told = judged(findings, 0.05, VerdictKind.UNUSABLE)
     for form, text in views(write_run(told, name="a")).items():
         shown = text.partition("bias intensity")[0]
         assert "The numbers say little about bias" in text, form

@@ -13,7 +13,7 @@ import pytest
 
 from assay.errors import DataError
 from assay.probes.diagnose import diagnosed, place_shares, ties_of
-from assay.results.diagnosis import FOLLOWS, KEYS, Diagnosis, Exchanged, Negation, Place, Ties
+from assay.results.diagnosis import FOLLOWS, KEYS, Diagnosis, NegatedPairs, PositionShare, SwappedPairs, Ties
 from assay.results.findings import Findings, read_findings
 from raising import raises
 
@@ -21,8 +21,8 @@ NOTHING = dict.fromkeys(KEYS, "nothing was asked")
 WHOLE = Diagnosis(
     True,
     "A is always chosen",
-    [Place("A", 1.0, 1 / 3, 264, 1e-9, 3e-9), Place("B", 0.0, 1 / 3, 264, part="letters")],
-    [Exchanged(19, 20)],
+    [PositionShare("A", 1.0, 1 / 3, 264, 1e-9, 3e-9), PositionShare("B", 0.0, 1 / 3, 264, part="letters")],
+    [SwappedPairs(19, 20)],
     Ties(1, 2, 264),
     missing={"negation": "no question has a negation"},
 )
@@ -84,11 +84,11 @@ class Thresholds:
 
 
 def of_place(share: float, p: float | None = 1e-4, **thresholds: float) -> Diagnosis:
-    return diagnosed(Thresholds(**thresholds), NOTHING, places=[Place("A", share, 0.5, 100, p)])
+    return diagnosed(Thresholds(**thresholds), NOTHING, places=[PositionShare("A", share, 0.5, 100, p)])
 
 
 def of_pairs(same: int, n: int, **thresholds: float) -> Diagnosis:
-    return diagnosed(Thresholds(**thresholds), NOTHING, exchanged=[Exchanged(same, n)])
+    return diagnosed(Thresholds(**thresholds), NOTHING, exchanged=[SwappedPairs(same, n)])
 
 
 def test_following_a_place_needs_size_as_well_as_significance() -> None:
@@ -101,8 +101,8 @@ def test_following_a_place_needs_size_as_well_as_significance() -> None:
 
 
 def test_significance_is_corrected_over_all_places_of_the_run() -> None:
-    others = [Place(str(number), 0.5, 0.5, 100, 0.9) for number in range(9)]
-    one = Place("A", 0.9, 0.5, 100, 0.02)
+    others = [PositionShare(str(number), 0.5, 0.5, 100, 0.9) for number in range(9)]
+    one = PositionShare("A", 0.9, 0.5, 100, 0.02)
     assert diagnosed(Thresholds(), NOTHING, places=[one]).follows_place
     found = diagnosed(Thresholds(), NOTHING, places=[one, *others])
     assert not found.follows_place
@@ -132,7 +132,7 @@ def test_the_reason_says_it_in_these_words_and_with_the_shares() -> None:
 # --- tests over units
 
 
-def shares(chosen: np.ndarray, units: np.ndarray) -> list[Place]:
+def shares(chosen: np.ndarray, units: np.ndarray) -> list[PositionShare]:
     """Of answers with two places, each expected half of the time."""
     sums = np.zeros((units.max() + 1, 3))
     np.add.at(sums, units, np.stack([chosen == 0, chosen == 1, np.ones(len(chosen))], axis=1))
@@ -167,6 +167,6 @@ def test_ties_are_exact_or_near() -> None:
 
 
 def test_negation_counts_a_part_of_its_pairs() -> None:
-    assert Negation(1, 4).share == 0.25
+    assert NegatedPairs(1, 4).share == 0.25
     with pytest.raises(ValueError, match="5 of 4"):
-        Negation(5, 4)
+        NegatedPairs(5, 4)

@@ -10,7 +10,7 @@ import pytest
 
 from assay.engine import choose_block_size
 from assay.engine.ask import Resume
-from assay.engine.executor import Settings
+from assay.engine.executor import EngineSettings
 from assay.errors import UsageError
 from assay.models.base import Options
 from assay.results.run import Run
@@ -62,7 +62,7 @@ def test_the_stored_size_is_used_again(tmp_path: Path, cache: Path, monkeypatch:
 
 def test_a_run_of_an_earlier_assay_keeps_its_4096(tmp_path: Path, cache: Path) -> None:
     out = tmp_path / "r"
-    asked(out, engine=Settings(block_size=4096))
+    asked(out, engine=EngineSettings(block_size=4096))
     info = info_of(out)
     assert info["engine"] == {"block_size": 4096, "token_budget": 4096}
     del info["block_sizes"], info["model"]["parameters"]  # as it was written then
@@ -77,4 +77,4 @@ def test_another_size_is_another_run(tmp_path: Path, cache: Path) -> None:
     out = tmp_path / "r"
     asked(out)
     with raises("other-run", UsageError, key="engine"):
-        asked(out, engine=Settings(block_size=64))
+        asked(out, engine=EngineSettings(block_size=64))

@@ -13,8 +13,8 @@ import pytest
 
 from assay.asking.tokens import Tokens
 from assay.cli import main
-from assay.engine.ask import Asker, Resume
-from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.ask import LiveAsk, Resume
+from assay.engine.executor import EngineSettings, LocalExecutor
 from assay.engine.store import BlockStore, StoredBlock, read_block
 from assay.results.run import RunInfo
 from assay.runs.folder import open_for_writing
@@ -43,7 +43,9 @@ class Shifted(FakeModel):
 def run(store: BlockStore, out: str, shift: int) -> list[Path]:
     """A run that asks everything again and gets other answers. Returns its files in the cache."""
     model = Shifted(fake_spec(), shift=shift)
-    ask = Asker(model.spec, store, LocalExecutor(lambda spec: model), Settings(block_size=8), resume=Resume.NEVER)
+    ask = LiveAsk(
+        model.spec, store, LocalExecutor(lambda spec: model), EngineSettings(block_size=8), resume=Resume.NEVER
+    )
     ask(PLAN, "words")
     with open_for_writing(Path(out), RunInfo("unqover", identity={"model": shift}), Resume.ALWAYS) as folder:
         folder.write_blocks(ask.asked)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from assay.asking.plan import Ask, digest_of
-from assay.asking.queries import MASK, FillColumns, TextColumns, TextQuery, Texts
+from assay.asking.queries import MASK, FillColumns, StringColumn, TextColumns, TextQuery
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.runs import dry_run as module
 from assay.runs.dry_run import expect_calls
@@ -27,7 +27,7 @@ class Fills:
         return 1
 
     def columns(self, lo: int, hi: int) -> FillColumns:
-        return FillColumns(Texts.of([""]), Texts.of([f"The sky is {MASK}."]), top=3)
+        return FillColumns(StringColumn.of([""]), StringColumn.of([f"The sky is {MASK}."]), top=3)
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 from assay.asking.queries import Answers
-from assay.engine.ask import Asked, Resume
+from assay.engine.ask import AnsweredPlan, Resume
 from assay.engine.store import Block, BlockStore
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.files.atomic import open_atomically, write_atomically
 from assay.models.base import ModelSpec
 from assay.results.findings import Estimate, Findings, Table, read_findings
-from assay.results.run import Kind, RunInfo, Tour
+from assay.results.run import RunInfo, RunKind, Tour
 from assay.runs.folder import RunFolder, open_for_writing, open_run, read_info
 from raising import raises
 
@@ -247,7 +247,7 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> N
 
 def test_everything_that_was_written_can_be_read_again(tmp_path: Path) -> None:
     with open_for_writing(tmp_path / "run", INFO, Resume.ALWAYS) as folder:
-        folder.write_blocks([Asked("words", "p1", "k1", ((0, 16, "c1"), (16, 20, "c2")))])
+        folder.write_blocks([AnsweredPlan("words", "p1", "k1", ((0, 16, "c1"), (16, 20, "c2")))])
         folder.write_findings(FINDINGS)
     assert json.loads((tmp_path / "run" / "blocks.json").read_text()) == [
         {
@@ -268,7 +268,7 @@ def test_run_json_says_all_that_is_known_and_is_read_as_it_was(tmp_path: Path) -
     known = RunInfo(
         "sodapop",
         identity={"probe": "sodapop", "others": {"filler": "d2"}},
-        kind=Kind.RESCORED,
+        kind=RunKind.RESCORED,
         model=model,
         others={"filler": replace(model, name="filler", digest="d2")},
         settings={"form": "both", "draws": 20, "lists": None},

@@ -12,14 +12,14 @@ from assay.models.base import ModelSpec
 from assay.probes import tour_probes
 from assay.probes.base import Probe, Request
 from assay.runs import tour as module
-from assay.runs.audit import Listener
-from assay.runs.dry_run import Calls
-from assay.runs.tour import REQUESTS, Failures, expect_tour
+from assay.runs.audit import AuditListener
+from assay.runs.dry_run import RequestEstimate
+from assay.runs.tour import REQUESTS, MissingProbes, expect_tour
 from raising import raises
 
 
 @dataclass
-class Heard(Listener):
+class Heard(AuditListener):
     """Remembers what it is told."""
 
     told: list[tuple[str, str]] = field(default_factory=list)
@@ -37,19 +37,19 @@ def probe(name: str, share: float = 1.0) -> Probe:
 
 def shared_out(
     monkeypatch: pytest.MonkeyPatch, able: list[Probe], needs: dict[str, int | Exception], **request: Any
-) -> tuple[dict[str, Calls], dict[str, int | None], Heard]:
+) -> tuple[dict[str, RequestEstimate], dict[str, int | None], Heard]:
     """What each probe sends that needs so many requests, or fails; and how many it was allowed."""
     allowed: dict[str, int | None] = {}
 
-    def count(model: str, name: str, *rest: Any, at_most: int | None, **more: Any) -> Calls:
+    def count(model: str, name: str, *rest: Any, at_most: int | None, **more: Any) -> RequestEstimate:
         allowed[name], need = at_most, needs[name]
         if isinstance(need, Exception):
             raise need
-        return Calls(ModelSpec("m"), requests=need if at_most is None else min(need, at_most))
+        return RequestEstimate(ModelSpec("m"), requests=need if at_most is None else min(need, at_most))
 
     monkeypatch.setattr(module, "expect_calls", count)
     heard = Heard()
-    return expect_tour("m", able, Request(**request), None, Failures(heard)), allowed, heard
+    return expect_tour("m", able, Request(**request), None, MissingProbes(heard)), allowed, heard
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assay.stats import (
-    Clustered,
-    Spread,
+    ClusteredMeans,
+    ErrorCovariance,
     combined,
     jackknife,
     paired_spread,
@@ -70,7 +70,7 @@ def of_pairs(first, second, far, factor=True):
 def test_without_shared_units_it_is_the_t_test_of_every_textbook(n):
     values = np.random.default_rng(n).normal(0.4, 1.0, (n, 3))
     mean = values.mean(axis=0)
-    found = Clustered(mean, unit_spread(values - mean, n, n))
+    found = ClusteredMeans(mean, unit_spread(values - mean, n, n))
     tested = stats.ttest_1samp(values, 0.0)
     np.testing.assert_allclose(found.error, stats.sem(values))
     np.testing.assert_allclose(found.p(), tested.pvalue)
@@ -115,7 +115,7 @@ def test_columns_may_have_observations_and_units_of_their_own():
 def test_a_single_unit_and_no_observations_give_no_spread():
     found = unit_spread(np.zeros((1, 2)), np.array([12, 0]), np.array([1, 0]))
     np.testing.assert_array_equal(found.covariance, 0.0)
-    assert Clustered(np.zeros(2), found).freedom.tolist() == [1, 1]
+    assert ClusteredMeans(np.zeros(2), found).freedom.tolist() == [1, 1]
 
 
 # --- pairs of names
@@ -173,8 +173,8 @@ def test_pairs_of_two_groups_give_the_two_way_cluster_robust_covariance(seed):
 
 
 def test_the_side_with_fewer_names_gives_the_units():
-    sides = [Spread(np.eye(2), np.array([5, 9])), Spread(np.eye(2), np.array([7, 3]))]
-    assert paired_spread(sides, Spread(np.zeros((2, 2)), np.array([30, 20]))).units.tolist() == [5, 3]
+    sides = [ErrorCovariance(np.eye(2), np.array([5, 9])), ErrorCovariance(np.eye(2), np.array([7, 3]))]
+    assert paired_spread(sides, ErrorCovariance(np.zeros((2, 2)), np.array([30, 20]))).units.tolist() == [5, 3]
 
 
 def test_the_variance_is_never_below_that_of_the_pairs():
@@ -184,7 +184,7 @@ def test_the_variance_is_never_below_that_of_the_pairs():
     found = paired_spread([names], pairs)
     assert names.variance[0] == 0
     assert found.variance[0] == pytest.approx(pairs.variance[0])
-    apart = paired_spread([names, Spread(np.zeros((2, 2)), names.units)], pairs)
+    apart = paired_spread([names, ErrorCovariance(np.zeros((2, 2)), names.units)], pairs)
     assert apart.variance[1] == pytest.approx(names.variance[1] - pairs.variance[1])
     assert apart.variance[1] > pairs.variance[1]
     assert apart.covariance[0, 1] == apart.covariance[1, 0] == pytest.approx(-pairs.covariance[0, 1])
@@ -197,8 +197,8 @@ def test_intervals_of_pairs_that_share_names_cover_as_often_as_they_say():
     effect = rng.normal(size=(names, runs))
     values = effect[first] + effect[second] + rng.normal(size=(len(first), runs))
     mean = values.mean(axis=0)
-    alone = Clustered(mean, unit_spread(values - mean, len(first), len(first)))
-    found = Clustered(mean, of_pairs(first, second, values - mean))
+    alone = ClusteredMeans(mean, unit_spread(values - mean, len(first), len(first)))
+    found = ClusteredMeans(mean, of_pairs(first, second, values - mean))
     assert 0.925 < (np.abs(mean) < found.reach()).mean() < 0.97
     assert 0.03 < (found.p() < 0.05).mean() < 0.075
     assert (np.abs(mean) < alone.reach()).mean() < 0.6  # what clustering is for
@@ -209,8 +209,8 @@ def test_intervals_of_pairs_that_share_names_cover_as_often_as_they_say():
 def test_errors_scale_with_the_values_and_p_does_not(seed, scale):
     first, second, values = paired_cells(seed)
     mean = values.mean(axis=0)
-    found = Clustered(mean, of_pairs(first, second, values - mean))
-    scaled = Clustered(scale * mean, of_pairs(first, second, scale * (values - mean)))
+    found = ClusteredMeans(mean, of_pairs(first, second, values - mean))
+    scaled = ClusteredMeans(scale * mean, of_pairs(first, second, scale * (values - mean)))
     np.testing.assert_allclose(scaled.spread.covariance, scale**2 * found.spread.covariance, rtol=1e-9)
     np.testing.assert_allclose(scaled.reach(), abs(scale) * found.reach(), rtol=1e-9)
     np.testing.assert_allclose(scaled.p(), found.p(), rtol=1e-9)
@@ -335,8 +335,8 @@ COVARIANCE = np.array([[4.0, 1.2, -0.3], [1.2, 1.0, 0.2], [-0.3, 0.2, 0.25]])
 
 def drawn(covariance, units, draws=100_000, seed=9):
     covariance = np.asarray(covariance)
-    spread = Spread(covariance, np.broadcast_to(units, len(covariance)))
-    return Clustered(np.zeros(len(covariance)), spread).drawn(draws, np.random.default_rng(seed))
+    spread = ErrorCovariance(covariance, np.broadcast_to(units, len(covariance)))
+    return ClusteredMeans(np.zeros(len(covariance)), spread).drawn(draws, np.random.default_rng(seed))
 
 
 def follows(values, distribution):

@@ -5,14 +5,14 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from assay.stats import Clustered, Spread, folded_excess, mean_magnitude
+from assay.stats import ClusteredMeans, ErrorCovariance, folded_excess, mean_magnitude
 
 RNG = np.random.default_rng
 
 
 def clustered(mean, covariance, names=15):
     mean = np.asarray(mean, dtype=np.float64)
-    return Clustered(mean, Spread(np.asarray(covariance, dtype=np.float64), np.full(len(mean), names)))
+    return ClusteredMeans(mean, ErrorCovariance(np.asarray(covariance, dtype=np.float64), np.full(len(mean), names)))
 
 
 def excess_by_integration(size, error):

@@ -24,7 +24,7 @@ import evaluate
 import export
 import stages
 import train
-from assay.asking.queries import ChoiceColumns, Texts
+from assay.asking.queries import ChoiceColumns, StringColumn
 from assay.models import load
 from assay.models.base import Options
 from assay.models.builtin import FILES as SHIPPED
@@ -174,7 +174,7 @@ def test_from_data_to_a_model_that_assay_loads(world: Any, base: Path, tmp_path:
     assert {path.name for path in (shipped_to).iterdir()} == {*SHIPPED, "SHA256SUMS"}
     for example in json.loads(reference.read_text(encoding="utf-8"))["choice"]:
         options = np.arange(len(example["options"]), dtype=np.int32)[None]
-        context, question = Texts.of([example["context"]]), Texts.of([example["question"]])
+        context, question = StringColumn.of([example["context"]]), StringColumn.of([example["question"]])
         answers = model.forward(model.encode(ChoiceColumns(context, question, example["options"], options)))
         np.testing.assert_allclose(answers["score"][0], example["logits"], atol=1e-3)
 

@@ -35,7 +35,7 @@ from string import ascii_lowercase
 
 from assay.answers.find_options import (
     NO_LETTERS,
-    Options,
+    OptionPatterns,
     hinted,
     lettered_options,
     named_options,
@@ -45,14 +45,14 @@ from assay.answers.find_options import (
     with_plain_apostrophes,
     words_of,
 )
-from assay.languages import Language, Reading
+from assay.languages import AnswerPatterns, Language
 from assay.languages.en import LANGUAGE as ENGLISH
 
 REFUSED, UNPARSED, TIED = -1, -2, -3
 """What an answer may be instead of an option; TIED if several options share the highest score."""
 
 
-def _clauses(text: str, reading: Reading) -> Iterator[tuple[int, str]]:
+def _clauses(text: str, reading: AnswerPatterns) -> Iterator[tuple[int, str]]:
     """The parts of a text between ends of sentences and words that begin a reason, with their places."""
     start = 0
     for match in reading.reason.finditer(text):
@@ -61,7 +61,7 @@ def _clauses(text: str, reading: Reading) -> Iterator[tuple[int, str]]:
     yield start, text[start:]
 
 
-def _by_letter(text: str, options: Options) -> int | None:
+def _by_letter(text: str, options: OptionPatterns) -> int | None:
     """The only letter; UNPARSED if the words next to it name other options only."""
     reading = options.language.reading
     letters = lettered_options(text, reading)
@@ -73,7 +73,7 @@ def _by_letter(text: str, options: Options) -> int | None:
     return UNPARSED if named and option not in named else option
 
 
-def _by_first_clause(text: str, options: Options) -> int | None:
+def _by_first_clause(text: str, options: OptionPatterns) -> int | None:
     """The first clause, if it is an option and no later clause is another: "The nurse, because the pilot slept." """
     reading = options.language.reading
     first, *others = (clause.strip(" .") for _, clause in _clauses(text, reading))
@@ -82,18 +82,18 @@ def _by_first_clause(text: str, options: Options) -> int | None:
     return option if later <= {None, option} else None
 
 
-def _by_words(text: str, options: Options) -> int | None:
+def _by_words(text: str, options: OptionPatterns) -> int | None:
     """The only option that is named, unless several letters contradict it."""
     named, letters = named_options(text, options), lettered_options(text, options.language.reading)
     return next(iter(named)) if len(named) == 1 and (not letters or named <= letters.keys()) else None
 
 
-def _judge(text: str, options: Options) -> int | None:
+def _judge(text: str, options: OptionPatterns) -> int | None:
     """The option that a piece of text names; UNPARSED if it contradicts itself, None if it does not decide."""
     return _decided(sentences_of(text, options.language), options)
 
 
-def _decided(sentences: str, options: Options) -> int | None:
+def _decided(sentences: str, options: OptionPatterns) -> int | None:
     return _first(rule(sentences, options) for rule in (_by_letter, _by_first_clause, _by_words))
 
 
@@ -102,7 +102,7 @@ def _first(decided: Iterable[int | None]) -> int | None:
     return next((option for option in decided if option is not None), None)
 
 
-def _alone(text: str, options: Options) -> int | None:
+def _alone(text: str, options: OptionPatterns) -> int | None:
     """The option, if the text is an option, a letter, or both."""
     words = words_of(text, options.language)
     return _judge(text, options) if words in options.whole or (text and not words) else None
@@ -132,7 +132,7 @@ def _said(text: str) -> str:
     return (_MARKUP.sub("", text) if _HAS_MARKUP.search(text) else text).strip()
 
 
-def _plain(text: str, words: str, options: Options, marks: str) -> int | None:
+def _plain(text: str, words: str, options: OptionPatterns, marks: str) -> int | None:
     heading = None if words in options.whole else options.language.reading.heading.match(words)
     words = words[heading.end() :] if heading else words
     letter = marks.find(words[0]) if words else -1
@@ -143,7 +143,7 @@ def _plain(text: str, words: str, options: Options, marks: str) -> int | None:
     return letter if letter >= 0 and alone else None
 
 
-def _refusal(text: str, options: Options) -> int | None:
+def _refusal(text: str, options: OptionPatterns) -> int | None:
     sentences, reading = sentences_of(text, options.language), options.language.reading
     if not hinted(sentences, options.language) or not reading.refusal.search(sentences):
         return None
@@ -152,7 +152,7 @@ def _refusal(text: str, options: Options) -> int | None:
     return REFUSED if named_options(sentences, options) <= {options.unknown} else None
 
 
-def _final_answer(text: str, options: Options) -> int | None:
+def _final_answer(text: str, options: OptionPatterns) -> int | None:
     lower, reading = text.lower(), options.language.reading
     if not any(hint in lower for hint in reading.final_hints):
         return None
@@ -164,19 +164,19 @@ def _final_answer(text: str, options: Options) -> int | None:
     return _decided(sentences, options) if option is None else option
 
 
-def _first_line(text: str, options: Options) -> int | None:
+def _first_line(text: str, options: OptionPatterns) -> int | None:
     first, end, _ = text.partition("\n")
     if not end or (_alone(first, options) is not None and _is_list(text, options)):
         return None
     return _judge(first, options)
 
 
-def _last_line(text: str, options: Options) -> int | None:
+def _last_line(text: str, options: OptionPatterns) -> int | None:
     _, end, last = text.rpartition("\n")
     return _alone(last, options) if end and not _is_list(text, options) else None
 
 
-def _is_list(text: str, options: Options) -> bool:
+def _is_list(text: str, options: OptionPatterns) -> bool:
     """Whether several lines are different options and nothing else: the model only repeats the question."""
     return len({_alone(line, options) for line in text.splitlines()} - {None}) > 1
 
@@ -219,7 +219,7 @@ def parse_answer(
     return UNPARSED if option is None else option
 
 
-def _read(said: str, options: Options) -> int | None:
+def _read(said: str, options: OptionPatterns) -> int | None:
     """The result of the rules; first for the text before the model continued with another question."""
     question = options.language.reading.question.search(said)
     parts = [said[: question.start()].strip(), said] if question and question.start() else [said]

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from string import ascii_lowercase
 
-from assay.languages import LETTERS, Language, Reading, without_accents
+from assay.languages import LETTERS, AnswerPatterns, Language, without_accents
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OptionPatterns:
     """What to look for. Texts are words; an empty one is never found."""
 
     whole: Mapping[str, int]  # a text that is an option, with or without its article
@@ -27,7 +27,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _OptionText:
     """An option's text, or a filler, as words."""
 
     words: str
@@ -38,11 +38,11 @@ class _Text:
 
 
 @lru_cache(1 << 14)
-def _text(text: str, language: Language) -> _Text:
+def _text(text: str, language: Language) -> _OptionText:
     reading, words = language.reading, words_of(text, language)
     content = frozenset(word for word in _spaced(words).split() if not reading.grammar.fullmatch(word))
     article = reading.article.match(words)
-    return _Text(
+    return _OptionText(
         words,
         words[article.end() :] if article else words,
         content,
@@ -52,7 +52,7 @@ def _text(text: str, language: Language) -> _Text:
 
 
 @lru_cache(4096)
-def options_of(options: tuple[str, ...], fillers: tuple[str, ...] | None, language: Language) -> Options:
+def options_of(options: tuple[str, ...], fillers: tuple[str, ...] | None, language: Language) -> OptionPatterns:
     texts = [_text(option, language) for option in options]
     often = Counter(text.words for text in texts)
     often_short = Counter(text.short for text in texts)
@@ -60,7 +60,7 @@ def options_of(options: tuple[str, ...], fillers: tuple[str, ...] | None, langua
     whole |= {f"{article} {text}": place for text, place in whole.items() for article in language.reading.articles}
     whole |= {text.words: place for place, text in enumerate(texts) if text.words and often[text.words] == 1}
     unknown = [place for place, text in enumerate(texts) if text.unknown]
-    return Options(
+    return OptionPatterns(
         whole,
         tuple(_spaced(text.short if often_short[text.short] == 1 else text.words) for text in texts),
         tuple(_spaced(_text(filler, language).short) for filler in fillers or ()),
@@ -80,7 +80,7 @@ def _spaced(words: str) -> str:
 _Mention = tuple[int, int, int]  # start, end, option
 
 
-def _mentions(text: str, names: Sequence[str], reading: Reading) -> list[_Mention]:
+def _mentions(text: str, names: Sequence[str], reading: AnswerPatterns) -> list[_Mention]:
     """Where options are named in whole words; a name inside a longer name does not count.
 
     A space of an option may be a hyphen in the text and vice versa, but a hyphen that joins the option to something
@@ -104,7 +104,7 @@ def _mentions(text: str, names: Sequence[str], reading: Reading) -> list[_Mentio
     ]
 
 
-def _places(name: str, text: str, reading: Reading) -> Iterator[tuple[int, int]]:
+def _places(name: str, text: str, reading: AnswerPatterns) -> Iterator[tuple[int, int]]:
     """Where a name is; its words but the last may be inflected ("den alten Mann")."""
     if reading.inner and " " in name:
         yield from (match.span() for match in _inflected(name, reading.inner).finditer(text))
@@ -120,14 +120,14 @@ def _inflected(name: str, inner: str) -> re.Pattern[str]:
     return re.compile(f"{inner} ".join(map(re.escape, name.split(" "))))
 
 
-def denied(text: str, start: int, end: int, reading: Reading) -> bool:
+def denied(text: str, start: int, end: int, reading: AnswerPatterns) -> bool:
     """Whether "not", "rather than" or the like comes directly before, or after where a language has it there."""
     if reading.denial.search(text[max(0, start - 32) : start]):
         return True
     return reading.denial_after is not None and reading.denial_after.match(text, end) is not None
 
 
-def _of_another(word: str, option: int, options: Options) -> bool:
+def _of_another(word: str, option: int, options: OptionPatterns) -> bool:
     """Whether a word next to an option's name belongs to another option ("pregnant" in "the pregnant employee")."""
     words = options.words
     if not word or word in words[option] or options.language.reading.grammar.fullmatch(word):
@@ -138,7 +138,7 @@ def _of_another(word: str, option: int, options: Options) -> bool:
     )
 
 
-def _unsaid(text: str, reading: Reading) -> list[tuple[int, int]]:
+def _unsaid(text: str, reading: AnswerPatterns) -> list[tuple[int, int]]:
     """The parts that say only what is not known or not answered ("… whether it was the nurse"); they name no one."""
     parts, start = [], 0
     for sentence in text.split(" . "):
@@ -160,7 +160,7 @@ def _unsaid(text: str, reading: Reading) -> list[tuple[int, int]]:
     return parts
 
 
-def _people(text: str, options: Options) -> list[_Mention]:
+def _people(text: str, options: OptionPatterns) -> list[_Mention]:
     """Where people are named, in the options' words or, failing that, in those of the fillers."""
 
     reading = options.language.reading
@@ -185,7 +185,7 @@ def _people(text: str, options: Options) -> list[_Mention]:
     return named(options.named, before) or named(options.fillers, before, behind)
 
 
-def named_options(text: str, options: Options) -> set[int]:
+def named_options(text: str, options: OptionPatterns) -> set[int]:
     """The options that a text of sentences names."""
     people, reading = _people(text, options), options.language.reading
     named = {option for start, end, option in people if not denied(text, start, end, reading)}
@@ -245,7 +245,7 @@ def with_letters(text: str, options: int, language: Language) -> str:
     return _letter_forms(options, language).sub(stand_in, text)
 
 
-def lettered_options(text: str, reading: Reading) -> dict[int, int]:
+def lettered_options(text: str, reading: AnswerPatterns) -> dict[int, int]:
     """The letters in a text of sentences: option -> its first place."""
     places: dict[int, int] = {}
     for match in A_LETTER.finditer(text):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 SYSTEM, USER, ASSISTANT = "system", "user", "assistant"
 
 
-class Turn(NamedTuple):
+class Message(NamedTuple):
     """One message: from the system, the user or the assistant."""
 
     role: str
@@ -27,7 +27,7 @@ class Dialogue:
     chat template, a line "Answer:" without one. "" means nothing in both cases.
     """
 
-    before: tuple[Turn, ...] = ()
+    before: tuple[Message, ...] = ()
     begun: str | None = None
 
     def to_text(self) -> str:
@@ -38,12 +38,12 @@ class Dialogue:
     def of_text(text: str) -> Dialogue:
         """The dialogue in a text that `to_text` wrote.
 
-        >>> said = Dialogue((Turn("system", "Be brief."),), "It is")
+        >>> said = Dialogue((Message("system", "Be brief."),), "It is")
         >>> Dialogue.of_text(said.to_text()) == said
         True
         """
         before, begun = json.loads(text)
-        return Dialogue(tuple(Turn(*turn) for turn in before), begun)
+        return Dialogue(tuple(Message(*turn) for turn in before), begun)
 
 
 def message(context: str, question: str) -> str:
@@ -65,9 +65,9 @@ def lines(context: str, question: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def messages(prompt: str, dialogue: Dialogue | None) -> list[Turn]:
+def messages(prompt: str, dialogue: Dialogue | None) -> list[Message]:
     """All turns before the answer; its start (`begun`) is not among them."""
-    return [*(dialogue.before if dialogue else ()), Turn(USER, prompt)]
+    return [*(dialogue.before if dialogue else ()), Message(USER, prompt)]
 
 
 def as_text(prompt: str, dialogue: Dialogue) -> str:
@@ -76,12 +76,12 @@ def as_text(prompt: str, dialogue: Dialogue) -> str:
     A blank line separates turns. `begun` decides how an answer follows its question: after "Answer:" on a new line
     (None), after a blank (""), or else as a turn.
 
-    >>> shot = (Turn("user", "Who slept?"), Turn("assistant", "Bo"))
+    >>> shot = (Message("user", "Who slept?"), Message("assistant", "Bo"))
     >>> as_text("Who ate?", Dialogue(shot))
     'Who slept?\\nAnswer: Bo\\n\\nWho ate?\\nAnswer:'
     >>> as_text("Who ate? It was", Dialogue(shot, ""))
     'Who slept? Bo\\n\\nWho ate? It was'
-    >>> as_text("Who ate?", Dialogue((Turn("system", "Be brief."),), "It was"))
+    >>> as_text("Who ate?", Dialogue((Message("system", "Be brief."),), "It was"))
     'Be brief.\\n\\nWho ate?\\n\\nIt was'
     """
     begun = dialogue.begun
@@ -111,7 +111,7 @@ def behind(text: str, option: str) -> str:
 def shown(prompt: str, dialogue: Dialogue | None) -> str:
     """A prompt for people to read: the message alone, or every turn after its role.
 
-    >>> print(shown("Who ate?", Dialogue((Turn("system", "Be brief."),), "It was")))
+    >>> print(shown("Who ate?", Dialogue((Message("system", "Be brief."),), "It was")))
     [system]
     Be brief.
     [user]
@@ -121,12 +121,12 @@ def shown(prompt: str, dialogue: Dialogue | None) -> str:
     """
     if dialogue is None or not (dialogue.before or dialogue.begun):
         return prompt
-    begun = [Turn("assistant begins", dialogue.begun)] if dialogue.begun else []
+    begun = [Message("assistant begins", dialogue.begun)] if dialogue.begun else []
     return "\n".join(f"[{role}]\n{text}" for role, text in (*messages(prompt, dialogue), *begun))
 
 
 @dataclass(frozen=True)
-class Prompt:
+class PromptRecord:
     """How a part of a run asks its questions: one of them as asked, and the digest of the words around all of them.
 
     `form` is the probe's name for how it asks. `example` is for people: messages, which a model reads through its chat

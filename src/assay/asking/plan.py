@@ -11,12 +11,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.queries import Answers, QueryColumns, Texts, TokenColumns, WordColumns
+from assay.asking.queries import Answers, QueryColumns, StringColumn, TokenColumns, WordColumns
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-class Recipe(Protocol):
+class BasePlan(Protocol):
     """What every plan has. It is sent to workers, so it must be small and picklable, and its fields must be numbers,
     texts, tuples, and dataclasses and named tuples of these (`engine/plan_json.py`).
     """
@@ -32,7 +32,7 @@ class Recipe(Protocol):
     def __len__(self) -> int: ...
 
 
-class Plan(Recipe, Protocol):
+class Plan(BasePlan, Protocol):
     """A plan that makes its queries from its own fields and from files that it names."""
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
@@ -40,7 +40,7 @@ class Plan(Recipe, Protocol):
 
 
 @runtime_checkable
-class ArrayPlan(Recipe, Protocol):
+class ArrayPlan(BasePlan, Protocol):
     """A plan that makes its queries from arrays that are too large for its fields; the engine supplies them."""
 
     @property
@@ -98,7 +98,7 @@ class WordPlan:
         return len(self.words)
 
     def columns(self, lo: int, hi: int) -> WordColumns:
-        return WordColumns(Texts.in_order(self.words[lo:hi]))
+        return WordColumns(StringColumn.in_order(self.words[lo:hi]))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Progress(Protocol):
 
 
 @runtime_checkable
-class Overall(Progress, Protocol):
+class TourProgress(Progress, Protocol):
     """A progress that can also show larger work, such as a tour, of which plans are parts."""
 
     def overall(self, label: str, done: int, total: int) -> None:
@@ -47,7 +47,7 @@ class Waiting(Progress, Protocol):
         """Nothing has come for `EVERY` seconds. `what` may have control characters of a server."""
 
 
-class Silent:
+class SilentProgress:
     """Shows nothing."""
 
     def start(self, label: str, total: int, unit: str = "questions") -> None:
@@ -57,7 +57,7 @@ class Silent:
         pass
 
 
-class Whole:
+class RemainingTime:
     """How far larger work is, and how long the rest takes at the rate so far.
 
     A part may have fewer questions than expected; `at` corrects the count.
@@ -84,7 +84,7 @@ class Whole:
         return f"{share}, about {duration((self.total - self.done) / rate)} left" if self._fresh else share
 
 
-class Lines:
+class LineProgress:
     """Prints a plain line every 15 seconds, and when a plan is done."""
 
     SECONDS_BETWEEN = EVERY
@@ -92,7 +92,7 @@ class Lines:
     def __init__(self) -> None:
         self._label, self._total, self._done, self._fresh, self._unit = "", 0, 0, 0, ""
         self._began = self._said = 0.0
-        self._whole = Whole()
+        self._whole = RemainingTime()
 
     def overall(self, label: str, done: int, total: int) -> None:
         self._whole.at(label, done, total)
@@ -126,7 +126,7 @@ class Lines:
         sys.stderr.flush()
 
 
-class NotebookLine(Lines):
+class NotebookProgress(LineProgress):
     """One line below a notebook's cell, renewed while the work goes on."""
 
     SECONDS_BETWEEN = 0.5
@@ -148,7 +148,7 @@ class NotebookLine(Lines):
             self._shown.update({"text/plain": line}, raw=True)
 
 
-class Bar:
+class ProgressBar:
     """Draws a bar on a terminal, or prints the same as text if the terminal is narrow."""
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ class Bar:
         from rich.table import Column
         from rich.text import Text
 
-        class Left(TimeRemainingColumn):
+        class RemainingTimeColumn(TimeRemainingColumn):
             def render(self, task: Task) -> Text:  # the bar of the whole has it in words
                 return Text() if task.id == own._all else super().render(task)
 
@@ -167,14 +167,14 @@ class Bar:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
-            Left(),
+            RemainingTimeColumn(),
         ]
         if console.width < ROOMY:
             line = "{task.description}: {task.completed:,.0f} of {task.total:,.0f}  {task.fields[rate]}"
             columns = [TextColumn(line, markup=False, table_column=Column())]
         self._task: TaskID | None = None
         self._all: TaskID | None = None
-        self._whole = Whole()
+        self._whole = RemainingTime()
         self._fresh, self._began = 0, 0.0
         self._bar: RichProgress = RichProgress(*columns, console=console)
 
@@ -270,12 +270,12 @@ def _shows(wanted: Progress | bool | None) -> Iterator[Progress]:
     if not (wanted is None or isinstance(wanted, bool)):
         yield wanted
     elif wanted is not False and _in_notebook():
-        yield NotebookLine()
+        yield NotebookProgress()
     elif wanted is not False and sys.stderr is not None and sys.stderr.isatty():
-        with Bar() as bar:
+        with ProgressBar() as bar:
             yield bar
     else:
-        yield Lines() if wanted else Silent()
+        yield LineProgress() if wanted else SilentProgress()
 
 
 def _in_notebook() -> bool:

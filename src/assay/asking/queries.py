@@ -188,7 +188,7 @@ class Scoring:
 
 
 @dataclass(frozen=True)
-class Texts:
+class StringColumn:
     """A column of texts that stores equal texts once: row r is `values[index[r]]`."""
 
     values: Sequence[str]
@@ -201,24 +201,24 @@ class Texts:
         return self.values[int(self.index[row])]
 
     @staticmethod
-    def in_order(texts: Sequence[str]) -> Texts:
+    def in_order(texts: Sequence[str]) -> StringColumn:
         """Texts that need no comparing: few, or all different."""
-        return Texts(texts, np.arange(len(texts), dtype=np.int32))
+        return StringColumn(texts, np.arange(len(texts), dtype=np.int32))
 
     @staticmethod
-    def of(texts: Iterable[str]) -> Texts:
+    def of(texts: Iterable[str]) -> StringColumn:
         """
-        >>> column = Texts.of(["a", "b", "a"])
+        >>> column = StringColumn.of(["a", "b", "a"])
         >>> column.values, column.index.tolist()
         (['a', 'b'], [0, 1, 0])
         """
         places: dict[str, int] = {}
         index = [places.setdefault(text, len(places)) for text in texts]
-        return Texts(list(places), np.array(index, dtype=np.int32))
+        return StringColumn(list(places), np.array(index, dtype=np.int32))
 
 
 @dataclass(frozen=True)
-class Columns:
+class BaseColumns:
     """Queries of one ability. Its fields are columns, words that a later column points into, numbers that all rows
     share, and the scoring; the last column has a row for each query. A column that is None is not there.
     """
@@ -232,7 +232,7 @@ class Columns:
         shared = " ".join(str(each) for each in self._values() if isinstance(each, int | Scoring))
         hasher = hashlib.sha256(f"{self.ability} {shared}".encode())
         for column in self._columns():
-            if isinstance(column, Texts):
+            if isinstance(column, StringColumn):
                 for text in column.values:
                     encoded = text.encode()
                     hasher.update(len(encoded).to_bytes(4, "little") + encoded)
@@ -243,18 +243,20 @@ class Columns:
     def _values(self) -> list[Any]:
         return [getattr(self, each.name) for each in fields(self)]
 
-    def _columns(self) -> list[Texts | Ints]:
+    def _columns(self) -> list[StringColumn | Ints]:
         columns = [each for each in self._values() if not isinstance(each, int | Scoring | None)]
-        return [each if isinstance(each, Texts | np.ndarray) else Texts.in_order(each) for each in columns]
+        return [
+            each if isinstance(each, StringColumn | np.ndarray) else StringColumn.in_order(each) for each in columns
+        ]
 
 
 @dataclass(frozen=True)
-class SpanColumns(Columns):
+class SpanColumns(BaseColumns):
     """Rows of SpanQuery. A subject may have several alternative starts and ends: the likeliest of each counts."""
 
     ability: ClassVar[str] = "span"
-    question: Texts
-    context: Texts
+    question: StringColumn
+    context: StringColumn
     start: Ints  # (row, subject, alternative): offset of the first character, or NONE
     end: Ints  # (row, subject, alternative): offset behind the last character, or NONE
     scoring: Scoring = Scoring()
@@ -265,15 +267,15 @@ class SpanColumns(Columns):
 
 
 @dataclass(frozen=True)
-class MaskColumns(Columns):
+class MaskColumns(BaseColumns):
     """Rows of MaskQuery; the text is context + blank + sentence, or the sentence alone where the context is empty.
 
     The likeliest alternative of a subject counts.
     """
 
     ability: ClassVar[str] = "mask"
-    context: Texts
-    sentence: Texts  # each holds MASK once
+    context: StringColumn
+    sentence: StringColumn  # each holds MASK once
     words: Sequence[str]
     subjects: Ints  # (row, subject, alternative): index into words, or NONE
     scoring: Scoring = Scoring()
@@ -284,12 +286,12 @@ class MaskColumns(Columns):
 
 
 @dataclass(frozen=True)
-class FillColumns(Columns):
+class FillColumns(BaseColumns):
     """Rows of FillQuery; the text is as in MaskColumns, and the `top` likeliest tokens are wanted."""
 
     ability: ClassVar[str] = "fill"
-    context: Texts
-    sentence: Texts  # each holds MASK once
+    context: StringColumn
+    sentence: StringColumn  # each holds MASK once
     top: int = 10
     scoring: Scoring = Scoring()
 
@@ -298,7 +300,7 @@ class FillColumns(Columns):
 
 
 @dataclass(frozen=True)
-class ChoiceColumns(Columns):
+class ChoiceColumns(BaseColumns):
     """Rows of ChoiceQuery, each with as many options as the others.
 
     A multiple-choice model reads the context and, as second text, question + blank + option, or the option alone if the
@@ -307,19 +309,19 @@ class ChoiceColumns(Columns):
     """
 
     ability: ClassVar[str] = "choice"
-    context: Texts
-    question: Texts
+    context: StringColumn
+    question: StringColumn
     choices: Sequence[str]
     options: Ints  # (row, option): index into choices
     scoring: Scoring = Scoring()
-    dialogue: Texts | None = None  # `Dialogue.to_text`
+    dialogue: StringColumn | None = None  # `Dialogue.to_text`
 
     @classmethod
     def of(cls, queries: Sequence[ChoiceQuery], scoring: Scoring | None = None) -> Self:
-        choices = Texts.of(option for query in queries for option in query.options)
+        choices = StringColumn.of(option for query in queries for option in query.options)
         return cls(
-            Texts.of(query.context for query in queries),
-            Texts.of(query.question for query in queries),
+            StringColumn.of(query.context for query in queries),
+            StringColumn.of(query.question for query in queries),
             choices.values,
             choices.index.reshape(len(queries), -1),
             scoring or Scoring(),
@@ -343,32 +345,34 @@ class ListedColumns(ChoiceColumns):
 
 
 @dataclass(frozen=True)
-class TextColumns(Columns):
+class TextColumns(BaseColumns):
     """Rows of TextQuery; at most `tokens` new tokens are wanted, each the likeliest one."""
 
     ability: ClassVar[str] = "text"
-    prompt: Texts
+    prompt: StringColumn
     tokens: int = 32
     scoring: Scoring = Scoring()
-    dialogue: Texts | None = None  # `Dialogue.to_text`
+    dialogue: StringColumn | None = None  # `Dialogue.to_text`
 
     @classmethod
     def of(cls, queries: Sequence[TextQuery], scoring: Scoring | None = None) -> Self:
         """Columns of queries with the same number of tokens."""
         (tokens,) = {query.tokens for query in queries}
-        return cls(Texts.of(query.prompt for query in queries), tokens, scoring or Scoring(), _dialogues(queries))
+        return cls(
+            StringColumn.of(query.prompt for query in queries), tokens, scoring or Scoring(), _dialogues(queries)
+        )
 
     def row(self, row: int) -> TextQuery:
         return TextQuery(self.prompt[row], self.tokens, _dialogue(self.dialogue, row))
 
 
-def _dialogues(queries: Sequence[ChoiceQuery] | Sequence[TextQuery]) -> Texts | None:
+def _dialogues(queries: Sequence[ChoiceQuery] | Sequence[TextQuery]) -> StringColumn | None:
     """The column of dialogues; None if the queries have none. Either all have one, or none has."""
     found = [query.dialogue.to_text() for query in queries if query.dialogue is not None]
-    return Texts.of(found) if found else None
+    return StringColumn.of(found) if found else None
 
 
-def _dialogue(column: Texts | None, row: int) -> Dialogue | None:
+def _dialogue(column: StringColumn | None, row: int) -> Dialogue | None:
     return None if column is None else Dialogue.of_text(column[row])
 
 
@@ -390,11 +394,11 @@ class SampleColumns(TextColumns):
 
 
 @dataclass(frozen=True)
-class EmbedColumns(Columns):
+class EmbedColumns(BaseColumns):
     """Rows of EmbedQuery."""
 
     ability: ClassVar[str] = "embed"
-    text: Texts
+    text: StringColumn
     start: Ints  # (row,): offset of the first character
     end: Ints  # (row,): offset behind the last character
     scoring: Scoring = Scoring()
@@ -404,11 +408,11 @@ class EmbedColumns(Columns):
 
 
 @dataclass(frozen=True)
-class WordColumns(Columns):
+class WordColumns(BaseColumns):
     """Rows of WordQuery."""
 
     ability: ClassVar[str] = "word"
-    words: Texts
+    words: StringColumn
     scoring: Scoring = Scoring()
 
     def row(self, row: int) -> WordQuery:
@@ -416,7 +420,7 @@ class WordColumns(Columns):
 
 
 @dataclass(frozen=True)
-class TokenColumns(Columns):
+class TokenColumns(BaseColumns):
     """Rows of TokenQuery."""
 
     ability: ClassVar[str] = "token"

@@ -83,7 +83,7 @@ def _done(arguments: Sequence[str]) -> int:
             call: Callable[[argparse.Namespace], int] = options.call
             return call(options)
     except KeyboardInterrupt as stopped:
-        by = stopped.by if isinstance(stopped, _StoppedError) else signal.SIGINT
+        by = stopped.by if isinstance(stopped, _CommandStoppedError) else signal.SIGINT
         said = "stopped" if by is signal.SIGINT else f"stopped by {by.name}"
         print(f"assay: {said}. Answers so far are stored; the same command continues from there.", file=sys.stderr)
         return 128 + by
@@ -97,7 +97,7 @@ def _done(arguments: Sequence[str]) -> int:
         return foreseen.exit_code
 
 
-class _StoppedError(KeyboardInterrupt):
+class _CommandStoppedError(KeyboardInterrupt):
     """A signal stopped the command."""
 
     def __init__(self, number: int) -> None:
@@ -110,7 +110,7 @@ def _stoppable() -> Iterator[None]:
     """Have the signals that end a program stop a command as Ctrl-C does; those that are ignored stay so."""
 
     def stop(number: int, frame: object) -> NoReturn:
-        raise _StoppedError(number)
+        raise _CommandStoppedError(number)
 
     known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():

@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assay.asking.progress import Bar, Progress
+from assay.asking.progress import Progress, ProgressBar
 from assay.cli.common import print_stages
 from assay.cli.endpoint_costs import say_tour
 from assay.engine.spending import Spending
 from assay.errors import AssayError, UsageError
 from assay.probes.base import Stage
-from assay.runs.audit import Listener
-from assay.runs.dry_run import Calls
+from assay.runs.audit import AuditListener
+from assay.runs.dry_run import RequestEstimate
 
 
 @dataclass
-class Telling(Listener):
+class AuditPrinter(AuditListener):
     """Prints to standard error what an audit does. On a terminal, asks before a tour sends requests, unless `yes`."""
 
     model: str
@@ -50,8 +50,8 @@ class Telling(Listener):
             traceback.print_exception(error)
             print(f"{probe} failed: {error!r}", file=sys.stderr)
 
-    def sends(self, calls: Mapping[str, Calls]) -> None:
-        if isinstance(self.progress, Bar):
+    def sends(self, calls: Mapping[str, RequestEstimate]) -> None:
+        if isinstance(self.progress, ProgressBar):
             self.progress.clear()
         unsent = say_tour(calls, self.spending)
         if not unsent or self.yes or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):

@@ -188,14 +188,14 @@ def output_for_any_reader() -> Iterator[Callable[[], str]]:
         sys.stdout = _dropping(sys.stdout)
     if sys.stderr is sys.__stderr__:
         sys.stderr = _dropping(sys.stderr)
-    sys.stdout, sys.stderr = cast(TextIO, _Printable(sys.stdout)), cast(TextIO, _Printable(sys.stderr))
+    sys.stdout, sys.stderr = cast(TextIO, _PrintableStream(sys.stdout)), cast(TextIO, _PrintableStream(sys.stderr))
     during = sys.stdout, sys.stderr
 
     def lost() -> str:
         during[0].flush()
         buffer = getattr(during[0], "buffer", None)
         raw = getattr(buffer, "raw", buffer)
-        return raw.lost if isinstance(raw, _Pipe) else ""
+        return raw.lost if isinstance(raw, _OutputPipe) else ""
 
     try:
         yield lost
@@ -213,7 +213,7 @@ def _dropping(stream: TextIO | None) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper) or (terminal and os.name == "nt"):  # Windows' do not take bytes
         return stream
     stream.flush()
-    raw = _Pipe(stream.fileno(), "w", closefd=False)
+    raw = _OutputPipe(stream.fileno(), "w", closefd=False)
     raw.terminal = terminal
     return io.TextIOWrapper(
         raw if stream.write_through else io.BufferedWriter(raw),  # as Python makes it, with and without -u
@@ -224,7 +224,7 @@ def _dropping(stream: TextIO | None) -> TextIO:
     )
 
 
-class _Printable:
+class _PrintableStream:
     """A stream for what `print` writes; consoles of rich write to `bare`, as their colours are control characters."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -238,7 +238,7 @@ class _Printable:
         return getattr(self.bare, name)
 
 
-class _Pipe(io.FileIO):
+class _OutputPipe(io.FileIO):
     """Notes in `lost` why something could not be written, unless a reader or a `terminal` has gone."""
 
     lost, terminal = "", False

@@ -15,7 +15,7 @@ from assay.results.formatting import plural
 
 if TYPE_CHECKING:
     from assay.engine.spending import Spending
-    from assay.runs.dry_run import Calls, Tried
+    from assay.runs.dry_run import RequestEstimate, TrialRun
 
 
 def spending_of(options: argparse.Namespace) -> Spending:
@@ -41,12 +41,12 @@ def say_spent(spending: Spending) -> None:
 
 def dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:
     """Print what a run, or the tour, would send and cost."""
-    from assay.cli.audit_printer import Telling
+    from assay.cli.audit_printer import AuditPrinter
     from assay.models import find_model
     from assay.probes.base import Request
     from assay.runs.audit import place_of
     from assay.runs.dry_run import expect_calls
-    from assay.runs.tour import Failures, answerable, expect_tour
+    from assay.runs.tour import MissingProbes, answerable, expect_tour
 
     how = replace(common["options"], send=bool(options.trial))
     data = place_of(common["data"])
@@ -56,8 +56,8 @@ def dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spend
         print_stages(calls.stages)
         _say([calls], spending)
         return 0
-    telling = Telling(options.model)
-    told = Failures(telling)
+    telling = AuditPrinter(options.model)
+    told = MissingProbes(telling)
     able = answerable(find_model(options.model, how), told)
     every = expect_tour(options.model, able, request, how, told, trial=options.trial or 0, spending=spending)
     for name, calls in every.items():
@@ -67,11 +67,11 @@ def dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spend
     return telling.ended()
 
 
-def _limited(calls: Calls) -> str:
+def _limited(calls: RequestEstimate) -> str:
     return "" if calls.limit is None else f" (limit {calls.limit:,})"
 
 
-def say_tour(calls: Mapping[str, Calls], spending: Spending) -> int:
+def say_tour(calls: Mapping[str, RequestEstimate], spending: Spending) -> int:
     """Print to standard error what the tour is about to send; returns the number of requests."""
     parts = ", ".join(f"{name} {each.requests:,}{_limited(each)}" for name, each in calls.items())
     print(f"requests by probe: {parts}", file=sys.stderr)
@@ -79,7 +79,7 @@ def say_tour(calls: Mapping[str, Calls], spending: Spending) -> int:
     return sum(each.unsent for each in calls.values())
 
 
-def _say(every: Sequence[Calls], spending: Spending, file: Any = None) -> None:
+def _say(every: Sequence[RequestEstimate], spending: Spending, file: Any = None) -> None:
     say = partial(print, file=file)
     if any(calls.spec.endpoint is not None and calls.spec.endpoint.assumed for calls in every):
         say("What this endpoint can do is not known yet; counted as answer=letters. `assay doctor --model` tests it.")
@@ -100,7 +100,7 @@ def _say(every: Sequence[Calls], spending: Spending, file: Any = None) -> None:
         _say_tried(each, unsent)
 
 
-def _say_tried(tried: Tried, unsent: int) -> None:
+def _say_tried(tried: TrialRun, unsent: int) -> None:
     rate = tried.spending.sent / max(tried.seconds, 1e-9)
     print(f"trial: {tried.questions:,} questions, {tried.spending.sent:,} requests in {duration(tried.seconds)}")
     if tried.spending.sent:

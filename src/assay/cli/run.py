@@ -27,7 +27,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from assay.results.verdict import Says
+from assay.results.verdict import VerdictKind
 
 if TYPE_CHECKING:
     from assay.results.run import Run
@@ -100,9 +100,9 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Executor) -> int:
-    from assay.cli.audit_printer import Telling
+    from assay.cli.audit_printer import AuditPrinter
     from assay.engine.ask import Resume
-    from assay.engine.executor import Settings
+    from assay.engine.executor import EngineSettings
     from assay.models.base import Options
     from assay.runs.audit import audit
     from assay.runs.tour import tour
@@ -120,10 +120,10 @@ def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Ex
         return _dry_run(options, common, spending)
     began = time.perf_counter()
     with shown_progress() as progress:
-        telling = Telling(options.model, spending, progress, yes=options.yes)
+        telling = AuditPrinter(options.model, spending, progress, yes=options.yes)
         common |= {
             "out": options.out,
-            "engine": Settings(block_size=options.block_size or 0),
+            "engine": EngineSettings(block_size=options.block_size or 0),
             "resume": Resume(options.resume),
             "progress": progress,
             "listener": telling,
@@ -166,17 +166,17 @@ def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> 
 
 
 def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:
-    from assay.cli.audit_printer import Telling
+    from assay.cli.audit_printer import AuditPrinter
     from assay.models import find_model
     from assay.runs.audit import expect
-    from assay.runs.tour import Failures, answerable
+    from assay.runs.tour import MissingProbes, answerable
 
     if options.model.startswith("api:"):
         with shown_progress():
             return dry_run(options, common, spending)
-    named, telling = [options.probe], Telling(options.model)
+    named, telling = [options.probe], AuditPrinter(options.model)
     if options.probe is None:
-        able = answerable(find_model(options.model, common["options"]), Failures(telling))
+        able = answerable(find_model(options.model, common["options"]), MissingProbes(telling))
         named = [probe.name for probe in able]
     for probe in named:
         size = expect(options.model, probe, **common)
@@ -208,7 +208,7 @@ def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argpa
 
 NEXT = {"quick": "standard", "standard": "paper"}
 TIMES = 10  # the factor for --limit
-SETTLED = (Says.UNUSABLE, Says.CANNOT)
+SETTLED = (VerdictKind.UNUSABLE, VerdictKind.CANNOT)
 """Verdicts that a larger sample does not change."""
 
 AddOptions = Callable[[argparse.ArgumentParser], None]

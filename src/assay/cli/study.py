@@ -14,7 +14,7 @@ from assay.cli.executor_options import LOCAL, add_where, executor_of
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
-    from assay.lab.studies import Failure, State, Studied
+    from assay.lab.studies import StepFailure, StepState, StudyResult
     from assay.lab.studies.steps import Step
 
 NAME = "study"
@@ -76,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     if options.file is None:
         return _list()
-    from assay.lab.studies import Makers, require_jobs, study
+    from assay.lab.studies import StudyActions, require_jobs, study
     from assay.runs.audit import audit
 
     require_jobs(options.jobs)
@@ -87,7 +87,7 @@ def call(options: argparse.Namespace) -> int:
         raise UsageError(problem, "Omit --jobs: the workers are busy with one step.", code="bad-option", key="jobs")
     given = {name: getattr(options, name) for name in ("file", "out", "data", "only", "device", "dtype", "jobs")}
     with executor_of(options) as executor, shown_progress() as progress:
-        makers = None if options.executor == LOCAL else Makers(audit=partial(audit, executor=executor))
+        makers = None if options.executor == LOCAL else StudyActions(audit=partial(audit, executor=executor))
         done = study(**given, progress=progress, told=_teller(), makers=makers)
     if options.json:
         write(json.dumps(done.record, indent=1, ensure_ascii=False) + "\n", None)
@@ -126,12 +126,12 @@ def _dry_run(options: argparse.Namespace) -> int:
 
 
 def _teller() -> Any:
-    from assay.lab.studies import State, Told
+    from assay.lab.studies import StepState, StudyListener
 
-    class Teller(Told):
-        def begins(self, step: Step, number: int, total: int, state: State) -> None:
+    class StudyPrinter(StudyListener):
+        def begins(self, step: Step, number: int, total: int, state: StepState) -> None:
             said = f"[{number}/{total}] {step}"
-            print(f"{said} ({state.value})" if state is not State.NEW else said, file=sys.stderr, flush=True)
+            print(f"{said} ({state.value})" if state is not StepState.NEW else said, file=sys.stderr, flush=True)
 
         def moved(self, step: Step, place: Path) -> None:
             print(
@@ -141,19 +141,19 @@ def _teller() -> Any:
         def done(self, step: Step, seconds: float) -> None:
             print(f"      {step.name} took {seconds:,.0f} s", file=sys.stderr, flush=True)
 
-        def failed(self, step: Step, failure: Failure) -> None:
+        def failed(self, step: Step, failure: StepFailure) -> None:
             print(f"      {step.name} {_why(failure)}", file=sys.stderr, flush=True)
 
-    return Teller()
+    return StudyPrinter()
 
 
-def _why(failure: Failure) -> str:
+def _why(failure: StepFailure) -> str:
     if failure.error is not None:
         return f"failed: {failure.error.problem}"
     return f"is left out: it needs {failure.because}, which failed"
 
 
-def _print_failures(done: Studied) -> None:
+def _print_failures(done: StudyResult) -> None:
     """Print the steps that failed, each with its remedy."""
     if not done.failures:
         return

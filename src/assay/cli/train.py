@@ -24,7 +24,7 @@ _EXAMPLES = """examples:
 
 def examples(about: str | None) -> str:
     from assay.lab.training import KINDS
-    from assay.lab.training.training_kind import Settings, presets
+    from assay.lab.training.training_kind import TrainingSettings, presets
 
     kinds = "".join(f"  {kind.name:<9} {kind.does}\n" for kind in KINDS.values())
     data = "".join(
@@ -33,7 +33,7 @@ def examples(about: str | None) -> str:
         for place, line in enumerate(kind.reads)
     )
     papers = ", ".join(f"{name} ({preset.kind})" for name, preset in presets().items())
-    settings = settings_listed(Settings, {kind.name: kind.settings for kind in KINDS.values()}, about)
+    settings = settings_listed(TrainingSettings, {kind.name: kind.settings for kind in KINDS.values()}, about)
     return f"kinds:\n{kinds}\n{_EXAMPLES}\ndata:\n{data}\npresets (the papers' settings): {papers}\n\n{settings}"
 
 

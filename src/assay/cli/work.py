@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.engine.shared_folder_worker import Worker
+    from assay.engine.shared_folder_worker import SharedFolderWorker
     from assay.models import find_model, load
     from assay.models.base import Options
     from assay.results.formatting import plural
@@ -47,7 +47,7 @@ def call(options: argparse.Namespace) -> int:
         trust_remote_code=options.trust_remote_code, allow_pickle=options.allow_pickle, threads=options.threads
     )
     print(f"waiting for work in {folder.resolve()}", file=sys.stderr, flush=True)
-    worker = Worker(folder, find_model, load, allowed, options.lease, _say)
+    worker = SharedFolderWorker(folder, find_model, load, allowed, options.lease, _say)
     done = worker.work(options.exit_when_idle)
     print(f"nothing left to do; {plural(done, 'block')} computed", file=sys.stderr)
     return 0

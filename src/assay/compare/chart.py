@@ -6,15 +6,25 @@ from collections.abc import Sequence
 from typing import Literal
 
 from assay.compare.differences import Difference, changed
-from assay.presentation.elements import Column, Dot, Group, Kind, Marked, Row, Table, TableCell, Tools
-from assay.presentation.rich_text import Mark, Name
+from assay.presentation.elements import (
+    CellKind,
+    DisplayTable,
+    DotCell,
+    MarkedCell,
+    RowGroup,
+    TableCell,
+    TableColumn,
+    TableRow,
+    TableTools,
+)
+from assay.presentation.rich_text import ChartMark, Verbatim
 from assay.probes import known_probe, metric_named, say_group
 
 MOST_DRAWN = 8
 """Rows of the chart, for each probe."""
 
 
-def changes_chart(found: Sequence[Difference], *, several: bool, language: str = "") -> Table | None:
+def changes_chart(found: Sequence[Difference], *, several: bool, language: str = "") -> DisplayTable | None:
     """The bias that models are ranked by, then the largest clear differences, each metric on its fixed scale; None
     where nothing has two values. `several` models need a column for their names, and `language` is the baseline's.
     """
@@ -25,34 +35,48 @@ def changes_chart(found: Sequence[Difference], *, several: bool, language: str =
     )[:MOST_DRAWN]
     if not shown:
         return None
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[TableRow]] = {}
     for each in shown:
         groups.setdefault((each.probe, each.change.metric), []).append(_row(each, several=several))
     what = "language" if language else "model"
     base = f"in {language}" if language else "baseline"
-    return Table(
+    return DisplayTable(
         title="Languages" if language else "Baseline and model",
         how=[
-            *("square ", Mark("before"), " ", Name(base), "; dot ", Mark("dot"), f" {what}, hollow ", Mark("hollow")),
+            *(
+                "square ",
+                ChartMark("before"),
+                " ",
+                Verbatim(base),
+                "; dot ",
+                ChartMark("dot"),
+                f" {what}, hollow ",
+                ChartMark("hollow"),
+            ),
             *(
                 " where the change is not statistically clear; thick line ",
-                Mark("range"),
+                ChartMark("range"),
                 " 95% interval of the change, ",
             ),
             "added to the baseline. Each metric has the same scale in every comparison.",
         ],
         columns=[
-            *(Column(head, Kind.TEXT) for head in ("asked about", *([what] if several else []))),
-            Column("on its scale", Kind.DOTS, by_group=True),
-            *(Column(Name(base), Kind.NUMBER), Column(what, Kind.NUMBER), Column("change", Kind.NUMBER)),
+            *(TableColumn(head, CellKind.TEXT) for head in ("asked about", *([what] if several else []))),
+            TableColumn("on its scale", CellKind.DOTS, by_group=True),
+            *(
+                TableColumn(Verbatim(base), CellKind.NUMBER),
+                TableColumn(what, CellKind.NUMBER),
+                TableColumn("change", CellKind.NUMBER),
+            ),
         ],
         groups=[
-            Group(rows, metric_named(*metric).title, ends=metric_named(*metric).ends) for metric, rows in groups.items()
+            RowGroup(rows, metric_named(*metric).title, ends=metric_named(*metric).ends)
+            for metric, rows in groups.items()
         ],
         anchor="changes",
         file="changes",
-        sort=Tools.NONE,
-        filter=Tools.NONE,
+        sort=TableTools.NONE,
+        filter=TableTools.NONE,
     )
 
 
@@ -66,10 +90,10 @@ def _of(found: Sequence[Difference], choice: Literal["ranked", "decisive"]) -> l
     return [each for each in found if id(each.change) in ranked]
 
 
-def _row(each: Difference, *, several: bool) -> Row:
+def _row(each: Difference, *, several: bool) -> TableRow:
     change, before = each.change, each.before or 0.0
     low, high = (None if end is None else before + end for end in (change.low, change.high))
     neutral = metric_named(each.probe, change.metric).neutral
-    dot = Dot(each.after, low, high, hollow=not each.clear, neutral=neutral, before=each.before)
+    dot = DotCell(each.after, low, high, hollow=not each.clear, neutral=neutral, before=each.before)
     cells: list[TableCell] = [say_group(each.probe, change.group), *([each.model] if several else []), dot]
-    return Row([*cells, each.before, each.after, Marked(change.value, clear=each.clear or None)])
+    return TableRow([*cells, each.before, each.after, MarkedCell(change.value, clear=each.clear or None)])

@@ -16,11 +16,11 @@ from assay.files.decoding import whole_number
 from assay.presentation.elements import Chart, Section
 from assay.probes import method_of, varieties
 from assay.probes.base import Method
-from assay.probes.contrast import Change, Common
+from assay.probes.contrast import Common, PairedChange
 from assay.results.findings import Table
-from assay.results.notebook_display import Displayed
-from assay.results.run import Kind, Run
-from assay.results.verdict import Says
+from assay.results.notebook_display import NotebookDisplay
+from assay.results.run import Run, RunKind
+from assay.results.verdict import VerdictKind
 from assay.runs.folder import INFO, read_info, read_run
 from assay.runs.score import gathered_again
 
@@ -36,7 +36,7 @@ RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Comparison(Displayed):
+class Comparison(NotebookDisplay):
     """Runs of one probe, each compared with the first; or tours, with a comparison for each probe in `parts`.
 
     `differences` are those of all parts. `counts` says, by model, how many items the two runs have, and how many are
@@ -159,12 +159,12 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
         _require_same_data(runs)
     method, settings = method_of(probe), drawn_as(runs[0])
     _require_asked_alike(method, runs)
-    changes: dict[str, Sequence[Change]] = {}
+    changes: dict[str, Sequence[PairedChange]] = {}
     counts: dict[str, Sequence[Common]] = {}
     remarks: dict[str, Sequence[str]] = {}
     tables: dict[str, Table] = {}
     judged = [(name, run.findings.unusable) for name, run in zip(names, runs, strict=True)]
-    notes = [f"{name}: {Says.UNUSABLE}: {why}" for name, why in judged if why]
+    notes = [f"{name}: {VerdictKind.UNUSABLE}: {why}" for name, why in judged if why]
     sides = [
         _or_note(partial(method.recall, run, partial(gathered_again, run)), name, notes)
         for name, run in zip(names, runs, strict=True)
@@ -229,7 +229,7 @@ def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:
 
 def _settings_apart(first: str, one: Run, second: str, other: Run, but: Collection[str]) -> list[str]:
     """The settings that differ, where both are runs of a model; `but` for those that names tell."""
-    if Kind.PREDICTIONS in (one.info.kind, other.info.kind):
+    if RunKind.PREDICTIONS in (one.info.kind, other.info.kind):
         return []
     ours, theirs = one.info.settings, other.info.settings
     different = [
@@ -264,7 +264,7 @@ def _require_asked_alike(method: Method[Any, Any], runs: Sequence[Run]) -> None:
 def _require_same_data(runs: Sequence[Run]) -> None:
     first: dict[str, tuple[str, Path]] = {}
     for run in runs:
-        if run.info.kind is Kind.PREDICTIONS:
+        if run.info.kind is RunKind.PREDICTIONS:
             continue  # what they were made from is not known
         for name, digest in run.info.data.items():
             before, folder = first.setdefault(name, (digest, run.folder))

@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.probes import known_probe
 from assay.probes.claims import claimed_changes, corrected, corrected_table
-from assay.probes.contrast import Change
+from assay.probes.contrast import PairedChange
 from assay.results.findings import Cell, Estimate, Table
 from assay.results.verdict import Chance
 
@@ -114,7 +114,7 @@ def _main(found: Sequence[Difference]) -> list[Estimate]:
 
 
 def differences_of(
-    probe: str, baseline: str, changes: Mapping[str, Sequence[Change]], tables: Mapping[str, Table]
+    probe: str, baseline: str, changes: Mapping[str, Sequence[PairedChange]], tables: Mapping[str, Table]
 ) -> tuple[list[Difference], dict[str, Table]]:
     """The changes of all models with their q, corrected within every family over all models, and tables of changes.
 

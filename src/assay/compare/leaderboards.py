@@ -16,13 +16,13 @@ from assay.compare.comparison import Comparison, compare_runs, drawn_as
 from assay.compare.differences import Key, key_of
 from assay.compare.present import language_section
 from assay.errors import AssayError, UsageError
-from assay.presentation.leaderboard import Leaderboard, Pair, Ranked, Ranking, Unranked
+from assay.presentation.leaderboard import Leaderboard, ModelPair, RankedModel, Ranking, UnrankedModel
 from assay.probes import known_probe, probes, run_names, varieties
-from assay.probes.contrast import Change, Contrast
+from assay.probes.contrast import Contrast, PairedChange
 from assay.results.findings import Estimate
 from assay.results.formatting import share
-from assay.results.run import Kind, Run
-from assay.results.verdict import CLEAR, Says
+from assay.results.run import Run, RunKind
+from assay.results.verdict import CLEAR, VerdictKind
 from assay.runs.score import gathered_again
 from assay.stats import holm
 
@@ -49,7 +49,7 @@ def _place(order: Sequence[str], probe: str) -> int:
 
 
 def _leaderboard(runs: Sequence[Run]) -> Leaderboard:
-    models, why = _Models(runs), dict[int, str]()
+    models, why = _ComparedRuns(runs), dict[int, str]()
     usable = []
     for place in range(len(runs)):
         why[place] = models.unusable(place)
@@ -73,7 +73,7 @@ def _leaderboard(runs: Sequence[Run]) -> Leaderboard:
     names, languages = models.names, _in_languages(runs)
     told = {run for each in languages for run in each.runs}
     unranked = [
-        Unranked(runs[place], names[place], said)
+        UnrankedModel(runs[place], names[place], said)
         for place, said in sorted(why.items())
         if said and str(runs[place].folder) not in told
     ]
@@ -97,7 +97,7 @@ def _in_languages(runs: Sequence[Run]) -> list[Comparison]:
 
 
 @dataclass
-class _Models:
+class _ComparedRuns:
     """The runs of one probe, with what their comparison has read and computed so far."""
 
     runs: Sequence[Run]
@@ -113,7 +113,7 @@ class _Models:
         """Why a run cannot be ranked; else its answers are read, for comparing them."""
         run = self.runs[place]
         if why := run.findings.unusable:
-            return f"{Says.UNUSABLE}: {why}"
+            return f"{VerdictKind.UNUSABLE}: {why}"
         if not self._headlines(place):
             return next((each.note for each in self._about(place) if each.note), "it has no estimate of this bias")
         try:
@@ -138,7 +138,7 @@ class _Models:
         ways = [self.method.asked_as(run.info.settings) for run in (first, second)]
         if ways[0] != ways[1]:
             return f"asked in another way ({ways[1] or 'the default'} instead of {ways[0] or 'the default'})"
-        if Kind.PREDICTIONS not in (first.info.kind, second.info.kind):
+        if RunKind.PREDICTIONS not in (first.info.kind, second.info.kind):
             data = first.info.data, second.info.data
             if different := [name for name in data[0] if name in data[1] and data[0][name] != data[1][name]]:
                 return f"asked from other data ({', '.join(different)})"
@@ -174,7 +174,7 @@ class _Models:
         pairs = {pair: self._change(*pair, key) for pair in combinations(places, 2)}
         p = [None if change is None else p_of(change) for change in pairs.values()]
         corrected = holm(np.array([np.nan if each is None else each for each in p], np.float64)).tolist()
-        found: list[Pair] = []
+        found: list[ModelPair] = []
         less: dict[int, int] = dict.fromkeys(places, 0)  # how many are clearly less biased
         for ((one, other), change), own, q in zip(pairs.items(), p, corrected, strict=True):
             worse = None if change is None else change.worse
@@ -185,9 +185,10 @@ class _Models:
                 less[other if worse.value > 0 else one] += 1
             known = None if own is None else q
             smallest = self._smallest((one, other), key)
-            found.append(Pair(self.names[one], self.names[other], worse, own, known, clear, smallest))
+            found.append(ModelPair(self.names[one], self.names[other], worse, own, known, clear, smallest))
         models = [
-            Ranked(self.runs[each], self.names[each], self._headlines(each)[key], 1 + less[each]) for each in places
+            RankedModel(self.runs[each], self.names[each], self._headlines(each)[key], 1 + less[each])
+            for each in places
         ]
         metric = self.probe.metric(key[0])
         models.sort(key=lambda each: (each.rank, metric.badness(shown_value(each.estimate))))
@@ -202,7 +203,7 @@ class _Models:
         chosen = [self.runs[place].info.settings.get(claim.setting) for place in pair]
         return min(claim.smallest if each is None else float(each) for each in chosen)
 
-    def _change(self, one: int, other: int, key: Key) -> Change | None:
+    def _change(self, one: int, other: int, key: Key) -> PairedChange | None:
         found = self._contrast(one, other)
         if isinstance(found, str):
             return None
@@ -216,14 +217,14 @@ def shown_value(estimate: Estimate) -> float:
     return found
 
 
-def p_of(change: Change) -> float | None:
+def p_of(change: PairedChange) -> float | None:
     """How likely a difference in bias would be by chance: the larger of the p of the change and the p that the interval
     of `worse` implies.
 
     Two models that lean in opposite directions may differ clearly and be equally biased. Only `worse` says that.
 
     >>> away = {"metric": "s", "group": {}, "n": 9}
-    >>> p_of(Change(Estimate(value=0.4, p=0.001, **away), Estimate(value=0.0, low=-0.1, high=0.1, **away)))
+    >>> p_of(PairedChange(Estimate(value=0.4, p=0.001, **away), Estimate(value=0.0, low=-0.1, high=0.1, **away)))
     1.0
     """
     p, worse = change.change.p, change.worse

@@ -12,28 +12,28 @@ from assay.compare.comparison import DIFFERENCES, Comparison
 from assay.compare.differences import Difference, changed, difference_table, is_bias, tested_and_clear
 from assay.presentation.elements import (
     Block,
-    Column,
-    Dot,
-    Gap,
-    Group,
-    Kind,
-    Marked,
-    Part,
-    Pick,
-    Prose,
-    Role,
-    Row,
+    CellKind,
+    DisplayTable,
+    DotCell,
+    MarkedCell,
+    OmittedRows,
+    Panel,
+    PanelPicker,
+    Paragraphs,
+    RowGroup,
     Section,
-    Table,
     TableCell,
+    TableColumn,
+    TableRow,
+    TextRole,
     data_table,
 )
-from assay.presentation.rich_text import Figure, Mark, Name, Strong, Text, listed, plain
+from assay.presentation.rich_text import ChartMark, NumberText, Strong, Text, Verbatim, listed, plain
 from assay.probes import known_probe, metric_named, say_group
 from assay.results.findings import Table as Data
 from assay.results.formatting import equals, interval, number, plural
-from assay.results.notebook_display import Shown, show_by_sections
-from assay.results.verdict import Says
+from assay.results.notebook_display import NotebookView, show_by_sections
+from assay.results.verdict import VerdictKind
 
 MOST_ROWS = 60  # of a table that a page shows; its data have all
 MOST_DRAWN = 600
@@ -62,9 +62,13 @@ OF_LANGUAGES = (
 def title_of(comparison: Comparison) -> Text:
     """What is compared with what."""
     if comparison.model:
-        return [Name(comparison.model), " in ", listed([Name(name) for name in comparison.models], last=" and ")]
+        return [
+            Verbatim(comparison.model),
+            " in ",
+            listed([Verbatim(name) for name in comparison.models], last=" and "),
+        ]
     baseline, *others = comparison.models
-    return [listed([Name(name) for name in others], last=" and "), " compared with ", Name(baseline)]
+    return [listed([Verbatim(name) for name in others], last=" and "), " compared with ", Verbatim(baseline)]
 
 
 def present_comparison(comparison: Comparison) -> list[Section]:
@@ -80,16 +84,20 @@ def language_section(comparison: Comparison, anchor: str) -> Section:
     """One model in several languages, on a page that shows the languages side by side elsewhere."""
     several = len(comparison.models) > 2
     short, own = _in_short([comparison], several), _part(comparison, several, anchor)
-    found = Part("", own.blocks, "All differences between the languages", folded=True)
+    found = Panel("", own.blocks, "All differences between the languages", folded=True)
     return Section([*short.blocks, found], plain(["One model in several languages: ", title_of(comparison)]), anchor)
 
 
 def about(each: Difference) -> list[Text]:
     """The metric and the group of a difference, in words."""
-    return [metric_named(each.probe, each.change.metric).title, ", ", Name(say_group(each.probe, each.change.group))]
+    return [
+        metric_named(each.probe, each.change.metric).title,
+        ", ",
+        Verbatim(say_group(each.probe, each.change.group)),
+    ]
 
 
-def differences_block(found: Sequence[Difference], *, several: bool, language: str = "", **chart: Any) -> Table:
+def differences_block(found: Sequence[Difference], *, several: bool, language: str = "", **chart: Any) -> DisplayTable:
     """Differences by metric, each metric on its own scale; `several` models need a column for their names. `language`
     is the baseline's, where one model's languages are compared.
     """
@@ -99,33 +107,41 @@ def differences_block(found: Sequence[Difference], *, several: bool, language: s
         what, heads = "language", [f"in {language}", "in the language" if several else f"in {found[0].model}", "change"]
         than, worse = f"the value is higher than in {language}", f"than in {language}"
     columns = [
-        *(Column(head, Kind.TEXT) for head in ("asked about", *([what] if several else []))),
-        *(Column(Name(head), Kind.NUMBER) for head in heads),
-        *(Column("on its scale", Kind.DOTS, by_group=True), Column("95% interval", Kind.INTERVAL)),
-        *(Column("worse by", Kind.NUMBER), Column("p", Kind.PROBABILITY), Column("q", Kind.PROBABILITY)),
-        Column("n", Kind.COUNT),
+        *(TableColumn(head, CellKind.TEXT) for head in ("asked about", *([what] if several else []))),
+        *(TableColumn(Verbatim(head), CellKind.NUMBER) for head in heads),
+        *(TableColumn("on its scale", CellKind.DOTS, by_group=True), TableColumn("95% interval", CellKind.INTERVAL)),
+        *(
+            TableColumn("worse by", CellKind.NUMBER),
+            TableColumn("p", CellKind.PROBABILITY),
+            TableColumn("q", CellKind.PROBABILITY),
+        ),
+        TableColumn("n", CellKind.COUNT),
     ]
 
-    def row(each: Difference) -> Row:
+    def row(each: Difference) -> TableRow:
         change, worse = each.change, each.worse
         cells: list[TableCell] = [say_group(each.probe, change.group), *([each.model] if several else [])]
-        cells += [each.before, each.after, Marked(change.value, note=change.note)]
-        cells += [Dot(change.value, change.low, change.high, hollow=not each.clear), (change.low, change.high)]
-        return Row([*cells, "" if worse is None else worse.value, change.p, change.q, change.n])
+        cells += [each.before, each.after, MarkedCell(change.value, note=change.note)]
+        cells += [DotCell(change.value, change.low, change.high, hollow=not each.clear), (change.low, change.high)]
+        return TableRow([*cells, "" if worse is None else worse.value, change.p, change.q, change.n])
 
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[TableRow]] = {}
     for each in found:
         groups.setdefault((each.probe, each.change.metric), []).append(row(each))
-    return Table(
+    return DisplayTable(
         how=[
-            *("right of zero, ", Name(than), ". The line ", Mark("range")),
-            *(" is the 95% interval; a filled dot ", Mark("dot"), " is statistically clear (q ≤ 0.05, corrected for "),
-            *("all tests of the comparison, and 0 outside the interval), a hollow one ", Mark("hollow")),
+            *("right of zero, ", Verbatim(than), ". The line ", ChartMark("range")),
+            *(
+                " is the 95% interval; a filled dot ",
+                ChartMark("dot"),
+                " is statistically clear (q ≤ 0.05, corrected for ",
+            ),
+            *("all tests of the comparison, and 0 outside the interval), a hollow one ", ChartMark("hollow")),
             f" is not. “Worse by” above 0 means that the model is worse {worse}.",
         ],
         data=difference_table(found),
         columns=columns,
-        groups=[Group(rows, metric_named(*metric).title) for metric, rows in groups.items()],
+        groups=[RowGroup(rows, metric_named(*metric).title) for metric, rows in groups.items()],
         **chart,
     )
 
@@ -138,26 +154,26 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
     for part in parts:
         blocks += _warnings(part)
         said, clear = _counted(part)
-        blocks.append(Prose([Strong([Name(known_probe(part.probe).title), ". ", said])]))
+        blocks.append(Paragraphs([Strong([Verbatim(known_probe(part.probe).title), ". ", said])]))
         chart = changes_chart(part.differences, several=several, language=part.models[0] if part.model else "")
         blocks += [chart] if chart else []
         if clear:
-            blocks.append(Prose(["The largest first:"]))
-            blocks.append(Prose([_told(part, each, several) for each in _telling(part, clear)], Role.ITEMS))
+            blocks.append(Paragraphs(["The largest first:"]))
+            blocks.append(Paragraphs([_told(part, each, several) for each in _telling(part, clear)], TextRole.ITEMS))
         if part.remarks:
-            blocks.append(Prose(_remarks(part, {name: name for name in part.models}, several)))
+            blocks.append(Paragraphs(_remarks(part, {name: name for name in part.models}, several)))
     caution = OF_LANGUAGES if any(part.model for part in parts) else OF_MODELS
-    return Section([*blocks, Prose([caution])], "In short", "short")
+    return Section([*blocks, Paragraphs([caution])], "In short", "short")
 
 
 def _warnings(part: Comparison) -> list[Block]:
     """Which models' answers cannot be used, and why; their numbers say little about bias."""
-    found: list[Text] = [["Warning: ", Name(note), "."] for note in part.notes if Says.UNUSABLE in note]
-    return [Prose(found, Role.WARNING)] if found else []
+    found: list[Text] = [["Warning: ", Verbatim(note), "."] for note in part.notes if VerdictKind.UNUSABLE in note]
+    return [Paragraphs(found, TextRole.WARNING)] if found else []
 
 
 def _notes(part: Comparison) -> list[str]:
-    return [f"Note: {note}" for note in part.notes if Says.UNUSABLE not in note]
+    return [f"Note: {note}" for note in part.notes if VerdictKind.UNUSABLE not in note]
 
 
 def _counted(part: Comparison) -> tuple[str, list[Difference]]:
@@ -186,7 +202,7 @@ def _remarks(part: Comparison, names: Mapping[str, str], several: bool) -> list[
     """What belongs beside the differences, with the model's name where there are several."""
     told: list[Text] = []
     for model, own in part.remarks.items():
-        who: list[Text] = [Name(names[model]), ": "] if several else []
+        who: list[Text] = [Verbatim(names[model]), ": "] if several else []
         told += [[*who, said] for said in own]
     return told
 
@@ -203,23 +219,23 @@ def _told(part: Comparison, each: Difference, several: bool) -> Text:
     named = metric_named(each.probe, change.metric)
     does = named.more if (change.value or 0.0) > 0 else named.less
     if part.model and does:
-        where: list[Text] = [" in ", Name(each.model), " than in ", Name(each.baseline), " "]
-        size = Figure(f"(difference {number(change.value)}, {between})")
-        return [f"The model {does}", *where, size, ": ", Name(say_group(each.probe, change.group))]
+        where: list[Text] = [" in ", Verbatim(each.model), " than in ", Verbatim(each.baseline), " "]
+        size = NumberText(f"(difference {number(change.value)}, {between})")
+        return [f"The model {does}", *where, size, ": ", Verbatim(say_group(each.probe, change.group))]
     chance = f"p {equals(change.p)}" if change.q is None else f"q {equals(change.q)}"
     moved = "rose" if (change.value or 0.0) > 0 else "fell"
     numbers = f"from {number(each.before)} to {number(each.after)} (change {number(change.value)}, {between}, {chance})"
-    of_model: list[Text] = [Name(each.model), ": "] if several else []
+    of_model: list[Text] = [Verbatim(each.model), ": "] if several else []
     metric, _, group = about(each)
     judged = f": {'worse' if worse > 0 else 'better'} than the baseline" if worse else ""
-    return [*of_model, metric, " (", group, f") {moved} ", Figure(numbers), judged]
+    return [*of_model, metric, " (", group, f") {moved} ", NumberText(numbers), judged]
 
 
 def _part(part: Comparison, several: bool, anchor: str) -> Section:
     """A probe: how many items are common, the differences, the tables."""
     said = [f"{name}, {own}." if several else f"{own}." for name, own in _counts(part)]
     said += _notes(part)
-    blocks: list[Block] = [Prose([Name(each) for each in said], Role.SMALL)]
+    blocks: list[Block] = [Paragraphs([Verbatim(each) for each in said], TextRole.SMALL)]
     if part.differences:
         title = "Differences between the languages" if part.model else "Differences on the same questions"
         chart = {"title": title, "file": f"{part.probe}-differences"}
@@ -235,16 +251,16 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
         table = differences_block(drawn, several=several, language=language, anchor="differences", **chart)
         blocks.append(replace(table, data=difference_table(part.differences), after=left if shown else ()))
     else:
-        blocks.append(Prose(["There are no paired differences."]))
+        blocks.append(Paragraphs(["There are no paired differences."]))
     for name, data in _tables(part):
         title = part.titles.get(name, name)
         side_by_side = data_table(
             data, _spelt(part, data), title=title, data=data, file=f"{part.probe}-{name}", anchor="table"
         )
         more = len(data.rows) - MOST_ROWS
-        gap = [Gap(f"{plural(more, 'more row')} in the data")] if more > 0 else []
-        cut = replace(side_by_side, groups=[Group([*side_by_side.rows[:MOST_ROWS], *gap])])
-        blocks.append(Part("", [cut], f"{title}: {plural(len(data.rows), 'row')}", folded=True))
+        gap = [OmittedRows(f"{plural(more, 'more row')} in the data")] if more > 0 else []
+        cut = replace(side_by_side, groups=[RowGroup([*side_by_side.rows[:MOST_ROWS], *gap])])
+        blocks.append(Panel("", [cut], f"{title}: {plural(len(data.rows), 'row')}", folded=True))
     return Section(blocks, known_probe(part.probe).title, anchor)
 
 
@@ -305,11 +321,13 @@ def _compared(comparison: Comparison) -> Section:
             "questions are resampled separately, and p is that of Student’s t test."
         )
     who: list[Text] = [
-        ["baseline: " if place == 0 else "" if comparison.model else "model: ", Name(name), ", ", Name(run)]
+        ["baseline: " if place == 0 else "" if comparison.model else "model: ", Verbatim(name), ", ", Verbatim(run)]
         for place, (name, run) in enumerate(zip(comparison.models, comparison.runs, strict=True))
     ]
-    notes: list[Text] = [["Note: ", Name(note)] for note in comparison.notes] if comparison.parts else []
-    return Section([Prose([how]), Prose(who, Role.ITEMS), Prose(notes)], "How it was compared", "measured")
+    notes: list[Text] = [["Note: ", Verbatim(note)] for note in comparison.notes] if comparison.parts else []
+    return Section(
+        [Paragraphs([how]), Paragraphs(who, TextRole.ITEMS), Paragraphs(notes)], "How it was compared", "measured"
+    )
 
 
 # --- a terminal, in which models go by numbers
@@ -318,13 +336,13 @@ def _compared(comparison: Comparison) -> Section:
 def terminal_comparison(comparison: Comparison) -> list[Section]:
     """The differences, then the tables; long ones are cut or left to the page."""
     numbers = {name: f"[{place}]" for place, name in enumerate(comparison.models, 1)}
-    models = Section([Prose([f"{place} {name}" for name, place in numbers.items()])])
+    models = Section([Paragraphs([f"{place} {name}" for name, place in numbers.items()])])
     if comparison.model:
         numbers = {name: name for name in comparison.models}
-        models = Section([Prose([Strong(title_of(comparison))])])
+        models = Section([Paragraphs([Strong(title_of(comparison))])])
     parts = [_printed(part, numbers, bool(comparison.parts)) for part in comparison.parts or (comparison,)]
     notes = [f"Note: {note}" for note in comparison.notes] if comparison.parts else []
-    return [models, *parts, *([Section([Prose(notes, Role.SMALL)])] if notes else [])]
+    return [models, *parts, *([Section([Paragraphs(notes, TextRole.SMALL)])] if notes else [])]
 
 
 def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Section:
@@ -336,14 +354,14 @@ def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Secti
         largest = [[f"The largest change{of_bias}: ", _told(part, clear[0], several), "."]]
         if part.model:
             largest = [_told(part, each, several) for each in _telling(part, clear)]
-    blocks = [*_warnings(part), *([Prose([counted, *largest])] if part.differences else [])]
+    blocks = [*_warnings(part), *([Paragraphs([counted, *largest])] if part.differences else [])]
     said = [f"{numbers[name]} {each}" if several else each for name, each in _counts(part)]
     said += _notes(part)
-    blocks += [Prose(said, Role.SMALL)] if said else []
-    blocks += [each for section in part.sections for each in section.blocks if not isinstance(each, Pick)]
+    blocks += [Paragraphs(said, TextRole.SMALL)] if said else []
+    blocks += [each for section in part.sections for each in section.blocks if not isinstance(each, PanelPicker)]
     blocks += _printed_differences(part, numbers)
     if part.remarks:
-        blocks.append(Prose(_remarks(part, numbers, several)))
+        blocks.append(Paragraphs(_remarks(part, numbers, several)))
     unshown = []
     for name, data in _tables(part):
         title = part.titles.get(name, name)
@@ -351,20 +369,20 @@ def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Secti
         groups = groupby(zip(data.rows, shown.rows, strict=True), key=lambda pair: pair[0][:2])
         rows = [row for _, own in groups for row in _ends([row for _, row in own])]
         if len(rows) <= MOST_LINES:
-            blocks.append(replace(shown, groups=[Group(rows)]))
+            blocks.append(replace(shown, groups=[RowGroup(rows)]))
         else:
             unshown.append(f"{title}: {plural(len(data.rows), 'row')}; --out FILE.html shows them.")
-    blocks += [Prose(unshown, Role.SMALL)] if unshown else []
+    blocks += [Paragraphs(unshown, TextRole.SMALL)] if unshown else []
     if not part.tables:
         blocks.append(
-            Prose(["No estimate is defined in both runs. Run a larger sample, for example --preset standard."])
+            Paragraphs(["No estimate is defined in both runs. Run a larger sample, for example --preset standard."])
         )
     return Section(blocks, part.probe if named else "")
 
 
-def _ends(rows: Sequence[Row]) -> list[Row | Gap]:
+def _ends(rows: Sequence[TableRow]) -> list[TableRow | OmittedRows]:
     """The first and last of many rows, as the papers' figures have them."""
-    return list(rows) if len(rows) <= 2 * ENDS else [*rows[:ENDS], Gap("…"), *rows[-ENDS:]]
+    return list(rows) if len(rows) <= 2 * ENDS else [*rows[:ENDS], OmittedRows("…"), *rows[-ENDS:]]
 
 
 def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[Block]:
@@ -375,18 +393,22 @@ def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[B
     several = len({each.model for each in found}) > 1
     what = "language" if part.model else "model"
     columns = [
-        *([Column(what, Kind.TEXT)] if several else []),
-        *(Column("metric", Kind.TEXT), Column("asked about", Kind.TEXT)),
-        Column(numbers[found[0].baseline], Kind.NUMBER),
-        Column(what if several else numbers[found[0].model], Kind.NUMBER),
-        *(Column("change", Kind.NUMBER), Column("95% interval", Kind.INTERVAL), Column("q", Kind.PROBABILITY)),
+        *([TableColumn(what, CellKind.TEXT)] if several else []),
+        *(TableColumn("metric", CellKind.TEXT), TableColumn("asked about", CellKind.TEXT)),
+        TableColumn(numbers[found[0].baseline], CellKind.NUMBER),
+        TableColumn(what if several else numbers[found[0].model], CellKind.NUMBER),
+        *(
+            TableColumn("change", CellKind.NUMBER),
+            TableColumn("95% interval", CellKind.INTERVAL),
+            TableColumn("q", CellKind.PROBABILITY),
+        ),
     ]
 
-    def row(each: Difference) -> Row:
+    def row(each: Difference) -> TableRow:
         change, (metric, _, group) = each.change, about(each)
         cells: list[TableCell] = [*([numbers[each.model]] if several else []), metric, group, each.before, each.after]
-        cells += [Marked(change.value, clear=each.clear or None), (change.low, change.high)]
-        return Row([*cells, change.q if change.q is not None else change.p])
+        cells += [MarkedCell(change.value, clear=each.clear or None), (change.low, change.high)]
+        return TableRow([*cells, change.q if change.q is not None else change.p])
 
     title = "Differences between the languages" if part.model else "Differences on the items that both answered"
     below: list[Text] = []
@@ -399,13 +421,16 @@ def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[B
         below.append(f"{plural(len(found) - len(shown), 'more difference')}, not clear: --json has all.")
     else:
         below += _left_out(part, len(shown), "--json has")
-    return [Table(title=title, columns=columns, groups=[Group([*map(row, shown)])]), Prose(below, Role.SMALL)]
+    return [
+        DisplayTable(title=title, columns=columns, groups=[RowGroup([*map(row, shown)])]),
+        Paragraphs(below, TextRole.SMALL),
+    ]
 
 
 # --- a notebook
 
 
-def in_notebooks(comparison: Comparison) -> list[Shown]:
+def in_notebooks(comparison: Comparison) -> list[NotebookView]:
     """For every probe, the differences from the baseline by metric with their intervals, then the other tables."""
     if comparison.parts:
         return [shown for part in comparison.parts for shown in in_notebooks(part)]
@@ -413,7 +438,7 @@ def in_notebooks(comparison: Comparison) -> list[Shown]:
     amount = plural(len(comparison.differences), "paired difference")
     section = replace(_part(comparison, len(others) > 1, ""), title="")
     title = f"assay comparison {comparison.probe}".strip()
-    return [Shown(title, [f"{', '.join(others)} minus {first}", amount], [section])]
+    return [NotebookView(title, [f"{', '.join(others)} minus {first}", amount], [section])]
 
 
 show_by_sections(Comparison, in_notebooks)

@@ -37,7 +37,7 @@ _HEAD = re.compile(r"""\s*(\[\[?)([^\]]+)\]\]?\s*(#.*)?$""")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 
 
-class WrongValue(UsageError):  # noqa: N818 (it says what is wrong)
+class WrongValueError(UsageError):
     """An invalid value and its key. A dataclass that is read from a table may raise it, too."""
 
     def __init__(self, problem: str, remedy: str, key: str, *, code: str = "bad-value") -> None:
@@ -105,7 +105,7 @@ class TomlFile:
         try:
             read = {key: checked(key, value, types[key]) for key, value in table.items() if key in types}
             return kind(**given, **read)
-        except WrongValue as error:
+        except WrongValueError as error:
             own = () if error.key is None else (error.key,)
             raise self.error(error.problem, error.remedy, *place, *own, code=error.code) from None
 
@@ -178,7 +178,7 @@ def checked(key: str, value: Any, kind: Any) -> Any:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
         expected, example = _about(kind)
-        raise WrongValue(f'"{key}" is {value!r}, expected {expected}.', f"{key} = {example}", key) from None
+        raise WrongValueError(f'"{key}" is {value!r}, expected {expected}.', f"{key} = {example}", key) from None
 
 
 def said(place: Place) -> str:

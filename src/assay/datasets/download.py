@@ -1,6 +1,6 @@
 """Downloads official data: the pinned revision, verified; resumes an interrupted download.
 
-A file gets its name only when its content is complete and right. Until then it is a `PartFile`.
+A file gets its name only when its content is complete and right. Until then it is a `PartialDownload`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 
-from assay.asking.progress import Progress, Silent
+from assay.asking.progress import Progress, SilentProgress
 from assay.datasets.catalogue import LARGEST, DataSet, PinnedFile, blob_id, file_states, pinned_files
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import beside, is_full_disk, remove_leftovers, write_atomically
@@ -53,7 +53,7 @@ _ELSEWHERE = (
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchResult:
     """What a fetch did, file by file."""
 
     name: str
@@ -72,7 +72,7 @@ def fetch(
     mirror: str | None = None,
     timeout: float = 30.0,
     pauses: Sequence[float] = (1.0, 4.0, 10.0),
-) -> Fetched:
+) -> FetchResult:
     """Download the files of a data set that are missing from the folder or differ from the pinned ones.
 
     mirror: the address under which REPOSITORY/COMMIT/PATH is found (default: ASSAY_MIRROR, else GitHub). timeout:
@@ -80,8 +80,8 @@ def fetch(
     temporary. If a server lacks a file, or has it with other content, the error comes after all other files.
     """
     name, files, folder = data_set.name, pinned_files(data_set), data_set.folder(folder).parent
-    base, meter = _base(mirror), progress or Silent()
-    session = _Session(timeout, pauses)
+    base, meter = _base(mirror), progress or SilentProgress()
+    session = _ConnectionSettings(timeout, pauses)
     new: list[Path] = []
     replaced: list[Path] = []
     kept: list[Path] = []
@@ -111,7 +111,7 @@ def fetch(
     if failures:
         more = f" {len(failures) - 1} more failed the same way." if len(failures) > 1 else ""
         raise DataError(failures[0].problem + more, failures[0].remedy, code=failures[0].code)
-    return Fetched(name, folder, tuple(new), tuple(replaced), tuple(kept), size)
+    return FetchResult(name, folder, tuple(new), tuple(replaced), tuple(kept), size)
 
 
 def address(base: str, file: PinnedFile) -> str:
@@ -140,16 +140,16 @@ def _base(mirror: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class _Session:
+class _ConnectionSettings:
     """How to connect to servers: timeout and retries."""
 
     timeout: float
     pauses: Sequence[float]
 
 
-def _fetch_file(file: PinnedFile, url: str, path: Path, session: _Session) -> int:
+def _fetch_file(file: PinnedFile, url: str, path: Path, session: _ConnectionSettings) -> int:
     """Download a file to its place; returns its size. If its content is wrong, it is downloaded once more."""
-    with PartFile(path) as part:
+    with PartialDownload(path) as part:
         for tries_left in (2, 1, 0):
             content = part.content()  # right at once where a program was killed before it was in its place
             if blob_id(content) == file.blob:
@@ -167,7 +167,7 @@ def _fetch_file(file: PinnedFile, url: str, path: Path, session: _Session) -> in
         )
 
 
-def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
+def _complete(part: PartialDownload, url: str, path: Path, session: _ConnectionSettings) -> None:
     """Complete a part file, with retries if an error may be temporary."""
     for pause in (*session.pauses, None):
         try:
@@ -181,7 +181,7 @@ def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
         time.sleep(pause)
 
 
-def _watched(part: PartFile, url: str, session: _Session) -> None:
+def _watched(part: PartialDownload, url: str, session: _ConnectionSettings) -> None:
     """`_receive`, given up where a server sends so little at a time that it never times out."""
     failed: list[BaseException] = []
 
@@ -202,7 +202,7 @@ def _watched(part: PartFile, url: str, session: _Session) -> None:
         raise failed[0]
 
 
-def _receive(part: PartFile, url: str, session: _Session) -> None:
+def _receive(part: PartialDownload, url: str, session: _ConnectionSettings) -> None:
     """One request for the whole file or the rest of it. The server may still send the whole file."""
     begin = part.size
     headers = {"User-Agent": f"assay/{__version__}"} | ({"Range": f"bytes={begin}-"} if begin else {})
@@ -237,7 +237,7 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
 # --- on disk, as far as it has come
 
 
-class PartFile:
+class PartialDownload:
     """The downloaded part of a file: a hidden file beside it, which stays if the download fails or is stopped.
 
     Its name has the machine and process that write it. The next download continues a copy of it; whether its writer
@@ -390,7 +390,7 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(cause, _PASSING)
 
 
-def _failed(error: Exception, url: str, path: Path, session: _Session) -> AssayError:
+def _failed(error: Exception, url: str, path: Path, session: _ConnectionSettings) -> AssayError:
     mirror = f"with ASSAY_MIRROR, or {_by_hand(path)}."
     if isinstance(error, HTTPError) and error.code in (404, 410):
         remedy = f"A mirror must have REPOSITORY/COMMIT/PATH under its address; name another mirror {mirror}"

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from assay.asking.plan import AnyPlan, Arrays
-from assay.asking.progress import Progress, Silent, waits_of
+from assay.asking.progress import Progress, SilentProgress, waits_of
 from assay.asking.queries import OF_THE_TOKENIZER, Answers, Status
 from assay.engine.choose_block_size import size_for
 from assay.engine.choose_dtype import settled
-from assay.engine.endpoints import Desk
-from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
-from assay.engine.shared_folder import WorkExecutor
+from assay.engine.endpoints import EndpointExecutor
+from assay.engine.executor import ComputedBlock, EngineSettings, Executor, block_key
+from assay.engine.shared_folder import SharedFolderExecutor
 from assay.engine.store import (
     BadBlockError,
     BlockStore,
@@ -50,7 +50,7 @@ class Resume(Enum):
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnsweredPlan:
     """An answered plan: its blocks, for blocks.json, and how long it took."""
 
     label: str
@@ -68,7 +68,7 @@ class Asked:
 
 
 @dataclass
-class Asker:
+class LiveAsk:
     """Asks a model, through an executor and a store of blocks.
 
     `backed_off` has, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
@@ -87,8 +87,8 @@ class Asker:
     model: ModelSpec
     store: BlockStore
     executor: Executor
-    settings: Settings = field(default_factory=Settings)
-    progress: Progress = field(default_factory=Silent)
+    settings: EngineSettings = field(default_factory=EngineSettings)
+    progress: Progress = field(default_factory=SilentProgress)
     resume: Resume = Resume.ALWAYS
     backed_off: dict[str, int] = field(default_factory=dict)
     remember: Callable[[dict[str, int]], None] = lambda budgets: None
@@ -99,10 +99,10 @@ class Asker:
     expected: int = 0
     used: Mapping[str, UsedBlocks] = field(default_factory=dict)
     run: str = ""
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[AnsweredPlan] = field(default_factory=list)
     find: Callable[[str], ModelSpec] | None = None
     others: dict[str, ModelSpec] = field(default_factory=dict)
-    desk: Desk | None = None
+    desk: EndpointExecutor | None = None
     notes: list[str] = field(default_factory=list)
     billed: Counter[str] = field(default_factory=Counter)
     served: list[ServedModel] = field(default_factory=list)
@@ -115,7 +115,7 @@ class Asker:
     def ways(self) -> tuple[str, ...]:
         return self.model.endpoint.ways if self.model.endpoint else ()
 
-    def of(self, model: str) -> Asker:
+    def of(self, model: str) -> LiveAsk:
         if self.find is None:
             remedy = "Ask through assay.audit or `assay run`."
             raise UsageError("a second model cannot be asked here.", remedy, code="unsupported")
@@ -165,7 +165,7 @@ class Asker:
                     found[computed.lo] = computed.answers, self.store.write(key, computed, asking)
                     if not self.model.endpoint:
                         self.progress.advance(computed.hi - computed.lo)
-        elif isinstance(self.executor, WorkExecutor):
+        elif isinstance(self.executor, SharedFolderExecutor):
             self.executor.forget(key)
         elif self.model.endpoint and self.desk is not None:
             self.desk.tidy(self.model)
@@ -176,7 +176,7 @@ class Asker:
             self.store.finish(key, asking)
         until = float(answers["at"].max()) if self.model.endpoint else None
         seconds = time.perf_counter() - began
-        self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, used.since, until, seconds))
+        self.asked.append(AnsweredPlan(label, plan.digest, key, blocks, plan.ability, used.since, until, seconds))
         if self.model.endpoint:
             self.notes.extend(told(label, answers))
             costs = answers["billed"].sum(axis=0).tolist()
@@ -214,7 +214,7 @@ class Asker:
         return self.sizes[plan.digest]
 
     def _of_endpoint(
-        self, plan: AnyPlan, missing: list[range], settings: Settings, since: float, until: float
+        self, plan: AnyPlan, missing: list[range], settings: EngineSettings, since: float, until: float
     ) -> Generator[ComputedBlock]:
         """Blocks of a model behind an endpoint, from the journal and, where it has no reply, from the endpoint."""
         if self.desk is None:
@@ -243,7 +243,7 @@ class Asker:
                 read, written = self.desk.estimate(self.model, columns)
             self.desk.spending.reuse_block((key, block.start), read, written)
 
-    def _compute(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Generator[ComputedBlock]:
+    def _compute(self, plan: AnyPlan, missing: list[range], settings: EngineSettings) -> Generator[ComputedBlock]:
         budget = self.backed_off.get(plan.digest, 0)
         settings = replace(settings, backed_off=budget)
         budget = budget or settings.budget_for(self.model)
@@ -353,12 +353,12 @@ _WORDS = {
 
 @dataclass
 class StoredAsk:
-    """Answers only from the blocks that a run `used`, to score again without the model. `sizes` is as in `Asker`."""
+    """Answers only from the blocks that a run `used`, to score again without the model. `sizes` is as in `LiveAsk`."""
 
     model: ModelSpec
     store: BlockStore
     used: Mapping[str, UsedBlocks]
-    settings: Settings = field(default_factory=Settings)
+    settings: EngineSettings = field(default_factory=EngineSettings)
     others: Mapping[str, ModelSpec] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from assay.asking.plan import AnyPlan
-from assay.asking.queries import OF_THE_TOKENIZER, ChoiceColumns, QueryColumns, TextColumns, Texts
+from assay.asking.queries import OF_THE_TOKENIZER, ChoiceColumns, QueryColumns, StringColumn, TextColumns
 from assay.engine.store import ArraySource, columns_of
 from assay.models.base import LETTERS_A_TOKEN, ModelSpec
 
@@ -58,7 +58,7 @@ def block_size(ability: str, device: str, parameters: int | None, length: float)
 
 def mean_length(columns: QueryColumns) -> float:
     """The mean number of characters of a question, plus those of the longest text that may be written."""
-    texts = [each for each in vars(columns).values() if isinstance(each, Texts)]
+    texts = [each for each in vars(columns).values() if isinstance(each, StringColumn)]
     total = sum(int(np.array([len(text) for text in each.values], np.int64)[each.index].sum()) for each in texts)
     if isinstance(columns, ChoiceColumns):
         total += int(np.array([len(option) for option in columns.choices], np.int64)[columns.options].sum())

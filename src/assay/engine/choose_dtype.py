@@ -42,7 +42,7 @@ Compute = Callable[[ModelSpec, Sequence[range]], Answers]
 """Answers to some questions of the plan."""
 
 
-class Apart(NamedTuple):
+class ScoreDistance(NamedTuple):
     """How far scores are from float32's: the difference that 99% stay below, and the largest lead that was lost."""
 
     difference: float
@@ -50,7 +50,7 @@ class Apart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tried:
+class DtypeTrial:
     """One number type on the sample: its answers, and the seconds they took; or why there are none."""
 
     answers: Answers | None
@@ -75,7 +75,7 @@ def settled(model: ModelSpec, plan: AnyPlan, questions: int, arrays: ArraySource
     return _fastest(model, plan.ability, exact, sample, compute)
 
 
-def _fastest(model: ModelSpec, ability: str, exact: Tried, sample: Sequence[range], compute: Compute) -> ModelSpec:
+def _fastest(model: ModelSpec, ability: str, exact: DtypeTrial, sample: Sequence[range], compute: Compute) -> ModelSpec:
     asked = plural(sum(map(len, sample)), "question")
     best, agrees, reasons = FLOAT32, "", []
     fastest, waiting = exact.seconds, [FLOAT16, TF32]
@@ -103,7 +103,7 @@ def _fastest(model: ModelSpec, ability: str, exact: Tried, sample: Sequence[rang
     return in_type(model, best, why)
 
 
-def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> Tried:
+def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> DtypeTrial:
     """The sample's answers; timed after the first part, which loads the model."""
     try:
         compute(model, sample[:1])
@@ -112,8 +112,8 @@ def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> Tried
     except AssayError as error:
         if error.code not in _UNFIT:
             raise
-        return Tried(None, why=_UNFIT[error.code])
-    return Tried(answers, time.perf_counter() - began)
+        return DtypeTrial(None, why=_UNFIT[error.code])
+    return DtypeTrial(answers, time.perf_counter() - began)
 
 
 _UNFIT = {
@@ -134,29 +134,29 @@ def spread(total: int, wanted: int) -> list[range]:
     return [range(start, start + size) for start in starts]
 
 
-def distance(ability: str, exact: Answers, other: Answers) -> Apart:
+def distance(ability: str, exact: Answers, other: Answers) -> ScoreDistance:
     """How far apart the scores of a sample are, as metrics use them."""
     if ability == "text":  # texts are the same or not; there is no lead to look at
-        return Apart(float((exact["text"] != other["text"]).mean() > 1 - SHARE), 0.0)
+        return ScoreDistance(float((exact["text"] != other["text"]).mean() > 1 - SHARE), 0.0)
     if ability == "embed":
         length = np.linalg.norm(exact["vector"], axis=1)
-        return Apart(_most(np.linalg.norm(exact["vector"] - other["vector"], axis=1) / length), 0.0)
+        return ScoreDistance(_most(np.linalg.norm(exact["vector"] - other["vector"], axis=1) / length), 0.0)
     if ability == "fill":
         return _filled(exact, other)
     one, two = (_probabilities(ability, each["score"]) for each in (exact, other))
     ordered = np.sort(one, axis=1)
     changed = one.argmax(axis=1) != two.argmax(axis=1)
     leads = (ordered[:, -1] - ordered[:, -2])[changed]
-    return Apart(_most(np.abs(one - two)), float(leads.max(initial=0.0)))
+    return ScoreDistance(_most(np.abs(one - two)), float(leads.max(initial=0.0)))
 
 
-def _filled(exact: Answers, other: Answers) -> Apart:
+def _filled(exact: Answers, other: Answers) -> ScoreDistance:
     """Of words that fill a mask: their probabilities, and which are among the best."""
     same = exact["token"][:, :, None] == other["token"][:, None, :]  # (row, word, word of the other)
     there = same.any(axis=2)
     found = np.where(there, (same * other["probability"][:, None, :]).sum(axis=2), other["probability"][:, -1:])
     leads = (exact["probability"] - exact["probability"][:, -1:])[~there]
-    return Apart(_most(np.abs(exact["probability"] - found)), float(leads.max(initial=0.0)))
+    return ScoreDistance(_most(np.abs(exact["probability"] - found)), float(leads.max(initial=0.0)))
 
 
 def _probabilities(ability: str, scores: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ QUEUED, LONG = 4.0, 10.0
 """A reply that took so many times as long as the quickest, and so many seconds, waited in the server's own queue."""
 
 
-class Pace:
+class ConcurrencyLimiter:
     """Hands out slots. It belongs to one event loop."""
 
     def __init__(self, start: int = START, most: int = MOST) -> None:

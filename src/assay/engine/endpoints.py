@@ -20,13 +20,13 @@ from typing import Any
 from assay.asking.progress import EVERY, duration
 from assay.asking.queries import Answer, Answers, ChoiceColumns, QueryColumns, Scoring, Status, TextColumns
 from assay.engine.claims import LOOK, Claims, Turn, remove_leftovers
-from assay.engine.concurrency import Pace, delay
+from assay.engine.concurrency import ConcurrencyLimiter, delay
 from assay.engine.executor import answers_of, loop_in_thread
 from assay.engine.journal import BESIDE, Journal
 from assay.engine.requests import ATTEMPTS, PATIENCE, Block, Effort, Row, StoppedError, next_of
 from assay.engine.spending import Spending, Till, billed
 from assay.errors import AssayError, ModelError
-from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
+from assay.models.base import AnyModel, EndpointModel, EndpointRequest, ModelSpec, Reply, RetryableError, unable
 from assay.results.formatting import plural
 
 TICK = 1.0
@@ -40,7 +40,7 @@ SYNC = 0.5
 
 
 @dataclass
-class Desk:
+class EndpointExecutor:
     """What asking endpoints needs: how to load models, the folder of journals, the budget, and the run's folder.
 
     Replies that the journal cannot store go to the run's folder.
@@ -72,7 +72,7 @@ class Desk:
         journal = Journal.of(self.root, spec, self._beside)
         remove_leftovers(journal.folder)
         try:
-            yield from _Asking(model, journal, self.spending, advance, waits, (since, until)).run(columns, blocks)
+            yield from _RequestLoop(model, journal, self.spending, advance, waits, (since, until)).run(columns, blocks)
         except KeyboardInterrupt:
             raise
         except BaseException:  # also what the caller could not store, which ended this generator
@@ -107,7 +107,7 @@ class Desk:
         return sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
 
 
-class _Asking:
+class _RequestLoop:
     """One stream of questions to one endpoint, in its own event loop."""
 
     def __init__(
@@ -122,7 +122,7 @@ class _Asking:
         self.model, self.journal, self.spending = model, journal, spending
         self.advance, self.waits = advance, waits
         self.since, self.until = period
-        self.pace, self.till, self.claims = Pace(), Till(spending), Claims(journal)
+        self.pace, self.till, self.claims = ConcurrencyLimiter(), Till(spending), Claims(journal)
         self.stopping = False
         self.flying: dict[asyncio.Task[Any], float] = {}  # requests under way, and until when
         self.overdue: set[asyncio.Task[Any]] = set()
@@ -133,7 +133,7 @@ class _Asking:
     def run(
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]
     ) -> Iterator[tuple[range, str, Answers]]:
-        """As `Desk.ask`."""
+        """As `EndpointExecutor.ask`."""
         ready: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
         with loop_in_thread("assay-endpoint") as loop:
             work: Future[None] = asyncio.run_coroutine_threadsafe(self._work(columns, blocks, ready.put), loop)
@@ -261,7 +261,7 @@ class _Asking:
         if len(row.block.answers) == len(row.block.rows):
             done(row.block)
 
-    async def _reply(self, call: Call) -> Reply | None:
+    async def _reply(self, call: EndpointRequest) -> Reply | None:
         """The stored reply to a call, or a new one; None if all attempts failed."""
         digest = call.digest(self.model.spec.place)
         if digest in self.shared:
@@ -282,13 +282,13 @@ class _Asking:
         finally:
             del self.shared[digest]
 
-    def _stored(self, call: Call, digest: str) -> Reply | None:
+    def _stored(self, call: EndpointRequest, digest: str) -> Reply | None:
         stored = self.journal.get(digest, self.since, self.until)
         if stored is not None:
             self.spending.reuse(call, billed(stored))
         return stored
 
-    async def _claimed(self, call: Call, digest: str) -> Reply | None:
+    async def _claimed(self, call: EndpointRequest, digest: str) -> Reply | None:
         """The reply that another program sends for, or a new one."""
         if self.since:  # everything is asked again, whatever others ask
             self.claims.claim(digest)
@@ -317,12 +317,12 @@ class _Asking:
                 self.claims.forget(digest)
         return reply
 
-    async def _sent(self, call: Call, digest: str) -> Reply | None:
+    async def _sent(self, call: EndpointRequest, digest: str) -> Reply | None:
         effort = Effort(asyncio.get_running_loop().time())
         while not self.stopping:
             try:
                 return await self._attempt(call, digest, effort)
-            except TryAgainError as error:
+            except RetryableError as error:
                 self.last_words, after = str(error), error.after
                 effort.failed(error, asyncio.get_running_loop().time(), self.heard_at)
             if effort.failures >= ATTEMPTS:
@@ -336,7 +336,7 @@ class _Asking:
                 await asyncio.sleep(delay(effort.failures + effort.waits, after))
         raise StoppedError
 
-    async def _attempt(self, call: Call, digest: str, effort: Effort) -> Reply:
+    async def _attempt(self, call: EndpointRequest, digest: str, effort: Effort) -> Reply:
         """One attempt, as soon as budget and pace allow it."""
         await self.till.reserve(call)
         try:
@@ -350,7 +350,7 @@ class _Asking:
                 self.till.release(call)
                 raise StoppedError
             reply = await self._once(call, digest, effort.silent_since + PATIENCE)
-        except TryAgainError as error:
+        except RetryableError as error:
             self.pace.objected(began, after=error.after, failed=not error.pressed)
             raise
         else:
@@ -360,7 +360,7 @@ class _Asking:
         finally:
             self.pace.leave()
 
-    async def _once(self, call: Call, digest: str, until: float) -> Reply:
+    async def _once(self, call: EndpointRequest, digest: str, until: float) -> Reply:
         """Send, until a moment; `_stop` does not cancel this task meanwhile."""
         task = asyncio.current_task()
         assert task is not None
@@ -378,7 +378,7 @@ class _Asking:
                     self.full.set()
             self.spending.used += 1
             return reply
-        except TryAgainError as error:
+        except RetryableError as error:
             cost = (error.input_tokens, error.output_tokens) if error.input_tokens else None
             raise
         except asyncio.CancelledError:
@@ -387,7 +387,7 @@ class _Asking:
                 raise
             self.overdue.discard(task)
             task.uncancel()
-            raise TryAgainError(f"no complete reply within {PATIENCE:g} s", silent=True) from None
+            raise RetryableError(f"no complete reply within {PATIENCE:g} s", silent=True) from None
         finally:
             del self.flying[task]
             self.till.settle(call, cost, cut_off=cut_off)

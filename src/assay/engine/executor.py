@@ -59,7 +59,7 @@ TRIES = 4
 
 
 @dataclass(frozen=True)
-class Settings:
+class EngineSettings:
     """What decides the numbers in a block, apart from model and plan.
 
     `block_size` and `token_budget` are part of the block's key. `backed_off` is the first budget if an earlier attempt
@@ -74,7 +74,7 @@ class Settings:
         return self.token_budget or (65_536 if model.device.startswith("cuda") else 4096)
 
 
-def block_key(model: ModelSpec, plan: AnyPlan, settings: Settings) -> str:
+def block_key(model: ModelSpec, plan: AnyPlan, settings: EngineSettings) -> str:
     """The key of a plan's blocks for one model, device kind, number type and batch settings.
 
     Where the number type was left open, tokens are looked up before it is decided.
@@ -110,7 +110,7 @@ class Executor(Protocol):
     """
 
     def run(
-        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
+        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: EngineSettings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]: ...
 
 
@@ -123,7 +123,7 @@ class LocalExecutor:
     _loaded: dict[ModelSpec, AnyModel] = field(default_factory=dict)
 
     def run(
-        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
+        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: EngineSettings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]:
         budget, answerer = settings.backed_off or settings.budget_for(model), self.model(model)
 

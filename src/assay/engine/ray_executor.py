@@ -24,7 +24,7 @@ from typing import Any, Self
 
 from assay.asking.plan import AnyPlan, ArrayPlan, Arrays
 from assay.asking.queries import Answers
-from assay.engine.executor import TRIES, ComputedBlock, LocalExecutor, Settings, forward_all
+from assay.engine.executor import TRIES, ComputedBlock, EngineSettings, LocalExecutor, forward_all
 from assay.engine.store import ArraySource, columns_of
 from assay.errors import AssayError, ModelError, UsageError, how_to_install, needing
 from assay.files.child_environment import Secrets
@@ -43,7 +43,7 @@ LOCAL = "local"
 
 
 @dataclass(frozen=True)
-class _Brought:
+class _SentArrays:
     """The arrays of one plan, as they were sent."""
 
     arrays: Arrays
@@ -52,7 +52,7 @@ class _Brought:
         return self.arrays
 
 
-class Worker:
+class RayWorker:
     """Loads a model and computes blocks, in threads. Errors are returned, not raised: Ray would wrap them.
 
     `secrets` are removed from its process's environment.
@@ -79,16 +79,16 @@ class Worker:
         return imported().get_runtime_context().get_node_id(), os.getpid()
 
     def compute(
-        self, spec: ModelSpec, plan: AnyPlan, arrays: Arrays, block: range, settings: Settings
+        self, spec: ModelSpec, plan: AnyPlan, arrays: Arrays, block: range, settings: EngineSettings
     ) -> ComputedBlock | AssayError:
         """The block of a plan, computed with the model that is loaded."""
         try:
-            return self._compute(spec, plan, _Brought(arrays), block, settings)
+            return self._compute(spec, plan, _SentArrays(arrays), block, settings)
         except AssayError as error:
             return error
 
     def _compute(
-        self, spec: ModelSpec, plan: AnyPlan, arrays: ArraySource, block: range, settings: Settings
+        self, spec: ModelSpec, plan: AnyPlan, arrays: ArraySource, block: range, settings: EngineSettings
     ) -> ComputedBlock:
         with self._encoding:
             model = self._local.model(spec)
@@ -105,7 +105,7 @@ class Worker:
 
 
 @dataclass(eq=False)
-class _Hired:
+class _WorkerHandle:
     """A worker as the driver sees it. `blocks` are those that it has, in the order in which it got them.
 
     `pid` is 0 until it was ready once; `died` counts the workers before it, in its place, that never were.
@@ -118,14 +118,14 @@ class _Hired:
     node: str = ""
     died: int = 0
 
-    def replaced_by(self, actor: Any, model: ModelSpec, why: str) -> _Hired:
+    def replaced_by(self, actor: Any, model: ModelSpec, why: str) -> _WorkerHandle:
         """Its successor after its death; raises if too many died while they loaded the model."""
         died = 0 if self.pid else self.died + 1
         if died == TRIES:
             problem = f"{TRIES} workers died while they loaded {model.name}: {why}."
             remedy = "Check that assay is installed on every machine and that the model fits; choose fewer --workers."
             raise ModelError(problem, remedy, code="worker-died", key="workers")
-        return _Hired(actor, died=died)
+        return _WorkerHandle(actor, died=died)
 
 
 @dataclass
@@ -145,7 +145,7 @@ class RayExecutor:
     workers: int | None = None
     gpus: float | None = None
     key_env: str = ""
-    pool: list[_Hired] = field(default_factory=list, repr=False)
+    pool: list[_WorkerHandle] = field(default_factory=list, repr=False)
     _cpus: int = 1
     _reserved: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _folder: Path | None = None  # of a cluster of our own
@@ -153,23 +153,23 @@ class RayExecutor:
     _hub: bool = False  # whether a model was on the hub
 
     def run(
-        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
+        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: EngineSettings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]:
         self._admit(model)
         ray = self._connect()
         gpus = self.gpus if self.gpus is not None else float(model.device.startswith("cuda"))
         if not self.pool or gpus > self._reserved["num_gpus"]:  # the run's other model may not have needed a GPU
             self._hire(ray, model, gpus)
-        spec, work = self._placed(model), _Work(model, plan, deque(blocks))
+        spec, work = self._placed(model), _BlockQueue(model, plan, deque(blocks))
         sent = ray.put(arrays.load(plan.arrays) if isinstance(plan, ArrayPlan) else {})  # once for each machine
-        loading: dict[Any, _Hired] = {}
-        under_way: dict[Any, tuple[_Hired, range]] = {}
+        loading: dict[Any, _WorkerHandle] = {}
+        under_way: dict[Any, tuple[_WorkerHandle, range]] = {}
 
-        def prepare(worker: _Hired) -> None:
+        def prepare(worker: _WorkerHandle) -> None:
             worker.ready, worker.blocks = False, []
             loading[worker.actor.ready.remote(__version__, spec)] = worker
 
-        def replace_dead(worker: _Hired, lost: _Lost) -> None:
+        def replace_dead(worker: _WorkerHandle, lost: _LostReply) -> None:
             if worker in self.pool:
                 ray.kill(worker.actor)
                 new = worker.replaced_by(self._actor(ray), model, lost.why)
@@ -188,14 +188,14 @@ class RayExecutor:
                 said = _said_by(ray, ref)
                 if ref in loading:
                     worker = loading.pop(ref)
-                    if isinstance(said, _Lost):
+                    if isinstance(said, _LostReply):
                         replace_dead(worker, said)
                     else:
                         worker.node, worker.pid = said
                         worker.ready = True
                     continue
                 worker, block = under_way.pop(ref)
-                if isinstance(said, _Lost):
+                if isinstance(said, _LostReply):
                     replace_dead(worker, said)
                     work.again(block, said.why)
                     continue
@@ -265,12 +265,12 @@ class RayExecutor:
         room = [(int(node.get("CPU", 0)), node.get("GPU", 0.0)) for node in nodes]
         count, self._cpus = places(room, self.workers, gpus, model.threads)
         self._reserved = {"num_cpus": self._cpus, "num_gpus": gpus}
-        self.pool = [_Hired(self._actor(ray)) for _ in range(count)]
+        self.pool = [_WorkerHandle(self._actor(ray)) for _ in range(count)]
 
     def _actor(self, ray: Any) -> Any:
         """A new actor. Ray neither restarts it nor repeats its calls: `run` does, and counts."""
         how = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": AT_ONCE, "scheduling_strategy": "SPREAD"}
-        return ray.remote(Worker).options(**how, **self._reserved).remote(self.load, self._secrets)
+        return ray.remote(RayWorker).options(**how, **self._reserved).remote(self.load, self._secrets)
 
     def _placed(self, model: ModelSpec) -> ModelSpec:
         """The model as a worker loads it: on the first of the GPUs that it sees, or with its share of CPUs."""
@@ -315,7 +315,7 @@ def places(room: Sequence[tuple[int, float]], workers: int | None, gpus: float, 
 
 
 @dataclass
-class _Work:
+class _BlockQueue:
     """The blocks of a plan that no worker has, and how often workers died with a block."""
 
     model: ModelSpec
@@ -323,7 +323,7 @@ class _Work:
     todo: deque[range]
     died: Counter[range] = field(default_factory=Counter)
 
-    def handed_out(self, pool: Sequence[_Hired]) -> Iterator[tuple[_Hired, range]]:
+    def handed_out(self, pool: Sequence[_WorkerHandle]) -> Iterator[tuple[_WorkerHandle, range]]:
         """Blocks for the workers that are ready and have room.
 
         A block whose worker died is given to one that has no other block, to know which block kills.
@@ -350,7 +350,7 @@ class _Work:
 
 
 @dataclass(frozen=True)
-class _Lost:
+class _LostReply:
     """Instead of a worker's reply: the worker, its machine or the reply is lost."""
 
     why: str
@@ -363,7 +363,7 @@ def _said_by(ray: Any, ref: Any) -> Any:
     except ray.exceptions.RayTaskError:
         raise  # a bug, here or in a package of somebody else
     except ray.exceptions.RayError as error:
-        return _Lost(_in_short(error))
+        return _LostReply(_in_short(error))
     if isinstance(said, AssayError):
         raise said
     return said

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from assay.asking.queries import Answer, ChoiceColumns, Query, TextColumns
-from assay.models.base import Call, Reply, TryAgainError
+from assay.models.base import EndpointRequest, Reply, RetryableError
 
 ATTEMPTS = 6
 """How often a failed request is sent; being asked to wait does not count as a failure."""
@@ -35,7 +35,7 @@ class Row:
     block: Block
     place: int
     query: Query
-    calls: list[Call]
+    calls: list[EndpointRequest]
     replies: list[Reply | None] = field(default_factory=list)
     left: int = 0
 
@@ -49,7 +49,7 @@ class Effort:
     failures: int = 0
     waits: int = 0
 
-    def failed(self, error: TryAgainError, now: float, heard_at: float) -> None:
+    def failed(self, error: RetryableError, now: float, heard_at: float) -> None:
         """Count an attempt; `heard_at` is when the last usable reply to any request came."""
         if error.after is not None and error.after >= CREDIBLE and heard_at > self.tried_at:
             self.waits = 0  # the server has answered others since: its pauses are what it needs

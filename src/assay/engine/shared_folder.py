@@ -1,7 +1,7 @@
 """Computing without a cluster engine: jobs in a shared folder, which any number of `assay work DIR` take up.
 
-`WorkExecutor` posts each plan as a job and waits for its blocks; `shared_folder_worker.py` computes them. A job is a
-folder
+`SharedFolderExecutor` posts each plan as a job and waits for its blocks; `shared_folder_worker.py` computes them. A job
+is a folder
 
     KEY/job.json              model, plan, settings and ranges, as plain data
     KEY/arrays/DIGEST.npz     the plan's arrays
@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from assay.asking.plan import AnyPlan, ArrayPlan
-from assay.engine.executor import ComputedBlock, Settings, block_key
+from assay.engine.executor import ComputedBlock, EngineSettings, block_key
 from assay.engine.plan_json import to_data
 from assay.engine.store import ArraySource, ArrayStore, BadBlockError, BlockStore, columns_of, files_matching
 from assay.errors import AssayError, DataError, ModelError, UsageError
@@ -67,12 +67,12 @@ class Job:
     model: ModelSpec
     plan: Any
     plan_digest: str
-    settings: Settings
+    settings: EngineSettings
     blocks: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Failure:
+class WorkerFailure:
     """An error on a worker, as data."""
 
     kind: str
@@ -82,10 +82,10 @@ class Failure:
     key: str | None = None
 
     @staticmethod
-    def of(error: BaseException) -> Failure:
+    def of(error: BaseException) -> WorkerFailure:
         if isinstance(error, AssayError):
-            return Failure(type(error).__name__, error.problem, error.remedy, error.code, error.key)
-        return Failure("", f"a worker failed with {error!r}.", "The worker's output has the details.")
+            return WorkerFailure(type(error).__name__, error.problem, error.remedy, error.code, error.key)
+        return WorkerFailure("", f"a worker failed with {error!r}.", "The worker's output has the details.")
 
     def error(self) -> AssayError:
         for kind in (UsageError, DataError, ModelError):
@@ -129,19 +129,21 @@ class JobFolder:
     def claim(self, block: range, number: int) -> Path:
         return self.path / "claims" / f"{_name(block)}.{number}"
 
-    def failures(self) -> dict[range, Failure]:
-        return {block: _read(each, Failure) for block, each in _ranges(files_matching(self.path, "failed/*.json"))}
+    def failures(self) -> dict[range, WorkerFailure]:
+        return {
+            block: _read(each, WorkerFailure) for block, each in _ranges(files_matching(self.path, "failed/*.json"))
+        }
 
     def has_failed(self) -> bool:
         return any(_ranges(files_matching(self.path, "failed/*.json")))
 
-    def fail(self, block: range, why: Failure) -> None:
+    def fail(self, block: range, why: WorkerFailure) -> None:
         _write(self.path / "failed" / f"{_name(block)}.json", why)
 
-    def refusals(self) -> list[Failure]:
-        return [_read(each, Failure) for each in sorted(files_matching(self.path, "refused/*.json"))]
+    def refusals(self) -> list[WorkerFailure]:
+        return [_read(each, WorkerFailure) for each in sorted(files_matching(self.path, "refused/*.json"))]
 
-    def refuse(self, why: Failure) -> None:
+    def refuse(self, why: WorkerFailure) -> None:
         _write(self.path / "refused" / f"{worker_name()}.json", why)
 
     def post(self, job: Job) -> None:
@@ -171,7 +173,7 @@ class JobFolder:
 
 
 @dataclass
-class WorkExecutor:
+class SharedFolderExecutor:
     """Has blocks computed by the workers of a shared folder; it computes none itself.
 
     A job stays in the folder if this process ends early: workers finish it, and the same command takes the blocks from
@@ -183,12 +185,12 @@ class WorkExecutor:
     _told: set[str] = field(default_factory=set, repr=False)
 
     def run(
-        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
+        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: EngineSettings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]:
         wanted = list(blocks)
         key, ranges = block_key(model, plan, settings), tuple((block.start, block.stop) for block in wanted)
         job = Job(FORMAT, key, model, to_data(plan), plan.digest, settings, ranges)
-        place, left, pause = JobFolder(self.folder / key), set(wanted), Pause()
+        place, left, pause = JobFolder(self.folder / key), set(wanted), Backoff()
         with self._only_driver(place):
             place.begin_again()
             began, posted = time.monotonic(), False
@@ -205,7 +207,7 @@ class WorkExecutor:
                     computed = _taken(place, plan, arrays, block, done[block])
                     if computed is not None:
                         left.remove(block)
-                        pause = Pause()
+                        pause = Backoff()
                         yield computed
                 if left:
                     self._tell(place, time.monotonic() - began)
@@ -274,7 +276,7 @@ def _taken(place: JobFolder, plan: AnyPlan, arrays: ArraySource, block: range, b
 
 
 @dataclass
-class Pause:
+class Backoff:
     """Waits between looks into a folder: longer each time, up to a second."""
 
     seconds: float = 0.02

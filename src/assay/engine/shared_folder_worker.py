@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from assay.asking.plan import AnyPlan
-from assay.engine.executor import TRIES, LocalExecutor, Settings, block_key
+from assay.engine.executor import TRIES, EngineSettings, LocalExecutor, block_key
 from assay.engine.plan_json import of_data
-from assay.engine.shared_folder import FORMAT, LEASE, Failure, JobFolder, Pause, worker_name
+from assay.engine.shared_folder import FORMAT, LEASE, Backoff, JobFolder, WorkerFailure, worker_name
 from assay.engine.store import ArrayStore, files_matching
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.files.opening import open_regular
@@ -28,19 +28,19 @@ from assay.results.formatting import plural
 
 
 @dataclass(frozen=True)
-class _Ready:
+class _LoadedJob:
     """A job that this worker can take part in; the model is as it was found here."""
 
     place: JobFolder
     blocks: tuple[range, ...]
     model: ModelSpec
     plan: AnyPlan
-    settings: Settings
+    settings: EngineSettings
     arrays: ArrayStore
 
 
 @dataclass
-class Worker:
+class SharedFolderWorker:
     """Computes blocks of the jobs in `folder`.
 
     `find` finds a model by its name, and `load` loads it; `allowed` are the options of this worker, of which it takes
@@ -54,8 +54,8 @@ class Worker:
     allowed: Options = field(default_factory=Options)
     lease: float = LEASE
     say: Callable[[str], None] = lambda line: None
-    _jobs: dict[Path, tuple[int, _Ready | None]] = field(default_factory=dict, repr=False)
-    _models: dict[ModelSpec, ModelSpec | Failure] = field(default_factory=dict, repr=False)
+    _jobs: dict[Path, tuple[int, _LoadedJob | None]] = field(default_factory=dict, repr=False)
+    _models: dict[ModelSpec, ModelSpec | WorkerFailure] = field(default_factory=dict, repr=False)
     _watch: dict[Path, tuple[int, float]] = field(default_factory=dict, repr=False)
     _held: dict[range, Path] = field(default_factory=dict, repr=False)
 
@@ -64,12 +64,12 @@ class Worker:
 
     def work(self, idle: float | None = None) -> int:
         """Compute until there was nothing to do for `idle` seconds (None: for ever); returns the number of blocks."""
-        total, pause, since = 0, Pause(), time.monotonic()
+        total, pause, since = 0, Backoff(), time.monotonic()
         with self._renewing():
             while True:
                 computed = next(filter(None, map(self._take_part, self._ready())), 0)
                 if computed:
-                    total, pause, since = total + computed, Pause(), time.monotonic()
+                    total, pause, since = total + computed, Backoff(), time.monotonic()
                 elif idle is not None and time.monotonic() - since >= idle:
                     return total
                 else:
@@ -77,7 +77,7 @@ class Worker:
 
     # --- which jobs
 
-    def _ready(self) -> Iterator[_Ready]:
+    def _ready(self) -> Iterator[_LoadedJob]:
         """The jobs that this worker can take part in, the oldest first."""
         found: list[tuple[int, Path]] = []
         for path in files_matching(self.folder, "*/job.json"):
@@ -93,7 +93,7 @@ class Worker:
             if ready is not None:
                 yield ready
 
-    def _prepared(self, place: JobFolder) -> _Ready | None:
+    def _prepared(self, place: JobFolder) -> _LoadedJob | None:
         """A job with its model and plan, or None after saying why this worker does not take part."""
         try:
             job = place.read()
@@ -109,7 +109,7 @@ class Worker:
                 remedy = "Install the same version of assay on every machine."
                 raise UsageError("another version of assay posted this job.", remedy, code="unsupported")
             blocks = tuple(range(lo, hi) for lo, hi in job.blocks)
-            return _Ready(place, blocks, model, plan, job.settings, place.arrays)
+            return _LoadedJob(place, blocks, model, plan, job.settings, place.arrays)
         except Exception as error:  # whatever files, models and packages of others raise: only this job is concerned
             self._refuse(place, self._why(error))
             return None
@@ -122,7 +122,7 @@ class Worker:
             except Exception as error:  # as above; it is not looked for again, which can take long
                 self._models[asked] = self._why(error)
         found = self._models[asked]
-        if isinstance(found, Failure):
+        if isinstance(found, WorkerFailure):
             raise found.error()
         return found
 
@@ -152,13 +152,13 @@ class Worker:
             raise ModelError(problem, remedy, code="damaged-model", key=asked.name)
         return found
 
-    def _why(self, error: Exception) -> Failure:
+    def _why(self, error: Exception) -> WorkerFailure:
         """An error as data; this worker's output gets the traceback of one that nobody foresaw."""
         if not isinstance(error, AssayError):
             self.say("".join(traceback.format_exception(error)))
-        return Failure.of(error)
+        return WorkerFailure.of(error)
 
-    def _refuse(self, place: JobFolder, why: Failure) -> None:
+    def _refuse(self, place: JobFolder, why: WorkerFailure) -> None:
         """Tell the driver and the reader of this worker's output."""
         told = replace(why, problem=f"worker {worker_name()} does not take part: {why.problem}")
         with contextlib.suppress(OSError, AssayError):  # the job may be gone
@@ -167,7 +167,7 @@ class Worker:
 
     # --- which blocks
 
-    def _take_part(self, ready: _Ready) -> int:
+    def _take_part(self, ready: _LoadedJob) -> int:
         """Compute blocks of a job until all are claimed; returns how many."""
         claimed, computed, questions = self._claimed(ready), 0, 0
         first = next(claimed, None)
@@ -204,7 +204,7 @@ class Worker:
         self.say(f"{ready.model.name}: {plural(computed, 'block')} computed ({plural(questions, 'question')})")
         return computed
 
-    def _claimed(self, ready: _Ready) -> Iterator[range]:
+    def _claimed(self, ready: _LoadedJob) -> Iterator[range]:
         """Claims blocks one by one: first those that nobody has, then those of workers that died.
 
         A job with a failed block rests, as the driver ends with that error, until a driver posts it again.
@@ -230,7 +230,7 @@ class Worker:
                 if claims[block] >= TRIES:
                     problem = f"{plural(TRIES, 'worker')} died while computing questions {block.start} to {block.stop}."
                     remedy = "Look into their output, for example for missing memory; then run the same command again."
-                    place.fail(block, Failure("ModelError", problem, remedy, "worker-died"))
+                    place.fail(block, WorkerFailure("ModelError", problem, remedy, "worker-died"))
                 elif self._claim(place, block, claims[block] + 1):
                     yield block
 

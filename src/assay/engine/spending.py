@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from assay.errors import UsageError
-from assay.models.base import Call, Reply
+from assay.models.base import EndpointRequest, Reply
 
 CAUTION = 1.5
 """The factor for estimates of a request's input tokens, until replies show how accurate they are."""
@@ -98,7 +98,7 @@ class Spending:
 
     # --- a request
 
-    def reserve(self, call: Call) -> bool:
+    def reserve(self, call: EndpointRequest) -> bool:
         """Whether a request may be sent; if so, it is under way from now on. False: wait for a reply.
 
         Raises a UsageError if it does not fit into the budget although nothing is under way.
@@ -116,7 +116,7 @@ class Spending:
         self._under_way = after
         return True
 
-    def settle(self, call: Call, billed: tuple[int, int] | None, *, cut_off: bool = False) -> None:
+    def settle(self, call: EndpointRequest, billed: tuple[int, int] | None, *, cut_off: bool = False) -> None:
         """Record a finished request: the billed tokens (estimated if the server does not count), or None if nothing was
         billed. One that was `cut_off` may be billed without our knowledge.
         """
@@ -131,7 +131,7 @@ class Spending:
             self.input_tokens += read
             self.output_tokens += written
 
-    def release(self, call: Call) -> None:
+    def release(self, call: EndpointRequest) -> None:
         """It is not under way any more, or was not sent."""
         if self.budget is None:
             return
@@ -145,7 +145,7 @@ class Spending:
         self._lost = self._lost[0] + read, self._lost[1] + written
         self._under_way = 0, 0, 0
 
-    def reuse(self, call: Call, billed: tuple[int, int]) -> None:
+    def reuse(self, call: EndpointRequest, billed: tuple[int, int]) -> None:
         """Record a stored reply that is used."""
         self.used += 1
         read, written = self._learned(call, billed)
@@ -157,7 +157,7 @@ class Spending:
             self._counted.add(block)
             self.earlier = self.earlier[0] + read, self.earlier[1] + written
 
-    def _learned(self, call: Call, billed: tuple[int, int]) -> tuple[int, int]:
+    def _learned(self, call: EndpointRequest, billed: tuple[int, int]) -> tuple[int, int]:
         """The billed tokens, estimated if the server does not count."""
         read, written = billed
         if not read:
@@ -179,7 +179,7 @@ class Spending:
         most, surprising = self._most(read, written), self._most(read, written, SURPRISE)
         return most <= left and surprising <= left + SLACK * self.budget
 
-    def _over(self, call: Call) -> UsageError:
+    def _over(self, call: EndpointRequest) -> UsageError:
         most = self._most(call.input_tokens, call.output_tokens, SURPRISE)
         would = f"the next request, which may cost ${most:.4f}, would exceed the budget of ${self.budget:g}"
         problem = f"{would}: {self.of_budget()}."
@@ -211,9 +211,9 @@ class Till:
     def __init__(self, spending: Spending) -> None:
         self.spending = spending
         spending.abandon()
-        self._waiting: deque[tuple[asyncio.Future[None], Call]] = deque()
+        self._waiting: deque[tuple[asyncio.Future[None], EndpointRequest]] = deque()
 
-    async def reserve(self, call: Call) -> None:
+    async def reserve(self, call: EndpointRequest) -> None:
         """Wait until a request may be sent; raises a UsageError if it does not fit into the budget."""
         if not self._waiting and self.spending.reserve(call):
             return
@@ -226,11 +226,11 @@ class Till:
                 self.release(call)
             raise
 
-    def settle(self, call: Call, billed: tuple[int, int] | None, *, cut_off: bool = False) -> None:
+    def settle(self, call: EndpointRequest, billed: tuple[int, int] | None, *, cut_off: bool = False) -> None:
         self.spending.settle(call, billed, cut_off=cut_off)
         self._wake()
 
-    def release(self, call: Call) -> None:
+    def release(self, call: EndpointRequest) -> None:
         """It was not sent."""
         self.spending.release(call)
         self._wake()

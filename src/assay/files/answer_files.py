@@ -17,7 +17,7 @@ _OF_LM_EVAL = re.compile(r'"(?:n-shot|n-samples|higher_is_better|lm_eval_version
 _OF_RUN = re.compile(r'\{\s*(?:"schema"\s*:\s*\d+\s*,\s*"probe"\s*:|"probe"\s*:\s*"[^"]*"\s*,\s*"identity"\s*:)')
 
 
-class Kind(StrEnum):
+class AnswerFileKind(StrEnum):
     """What a file is. Tables of questions with answers are of no kind: each probe reads its own."""
 
     LM_EVAL = "lm-eval"
@@ -28,19 +28,19 @@ class Kind(StrEnum):
     RUN = "a file of a run"
 
 
-def kind_of(path: Path) -> Kind | None:
+def kind_of(path: Path) -> AnswerFileKind | None:
     """The kind of a file; None if it is of none of them."""
     if path.suffix == ".eval" or is_zip(path):
-        return Kind.INSPECT
+        return AnswerFileKind.INSPECT
     with open_text(path) as file:
         try:
             head = file.read(_HEAD).lstrip()
             if _INSPECT.match(head):
-                return Kind.INSPECT
+                return AnswerFileKind.INSPECT
             if _OF_RUN.match(head):
-                return Kind.RUN
+                return AnswerFileKind.RUN
             if _RESULTS.match(head) and _OF_LM_EVAL.search(head + file.read(_MOST)):
-                return Kind.LM_EVAL_RESULTS
+                return AnswerFileKind.LM_EVAL_RESULTS
             if '"custom_id"' not in head and '"doc"' not in head:  # a file may be one line of a gigabyte
                 return None
             first, ended, _ = head.partition("\n")
@@ -50,9 +50,9 @@ def kind_of(path: Path) -> Kind | None:
     return _kind_of_row(row) if isinstance(row, dict) else None
 
 
-def _kind_of_row(row: dict[str, object]) -> Kind | None:
+def _kind_of_row(row: dict[str, object]) -> AnswerFileKind | None:
     if isinstance(row.get("doc"), dict) and "resps" in row:
-        return Kind.LM_EVAL
+        return AnswerFileKind.LM_EVAL
     if "custom_id" in row and row.keys() & {"response", "error"}:
-        return Kind.BATCH_RESULTS
-    return Kind.BATCH_REQUESTS if "custom_id" in row and "body" in row else None
+        return AnswerFileKind.BATCH_RESULTS
+    return AnswerFileKind.BATCH_REQUESTS if "custom_id" in row and "body" in row else None

@@ -40,7 +40,7 @@ UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error, lzma.LZMAError,
 """What reading a file raises if it is missing, damaged, not UTF-8 or not CSV."""
 
 
-class TooMuchError(OSError):
+class FileTooLargeError(OSError):
     """A file goes beyond a limit, in this line if it is known."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
@@ -70,7 +70,7 @@ def read_whole(path: Path, most: int = MOST_WHOLE) -> bytes:
         size = max(os.fstat(file.fileno()).st_size, _UNKNOWN_SIZE)
         content = file.read(min(most, size) + 1)  # Python takes as much memory as it is told to read
     if len(content) > most:
-        raise TooMuchError(f"it has more than {most >> 20} MB")
+        raise FileTooLargeError(f"it has more than {most >> 20} MB")
     return content
 
 
@@ -121,16 +121,16 @@ def unpacked(packed: IO[bytes], suffix: str, longest: int | None = LONGEST_LINE)
     if suffix in PACKED:
         read = gzip.open if suffix == ".gz" else lzma.open
         content = cast(IO[bytes], read(packed))
-    return io.BufferedReader(_Limited(content, packed, longest), _PIECE)
+    return io.BufferedReader(_LimitedStream(content, packed, longest), _PIECE)
 
 
 def require_modest(unpacked: int, packed: int) -> None:
     """Refuse so many bytes out of so many compressed ones."""
     if unpacked > _FREELY and unpacked // max(1, packed) > _MOST_TIMES:
-        raise TooMuchError(f"it unpacks to more than {_MOST_TIMES} times its size")
+        raise FileTooLargeError(f"it unpacks to more than {_MOST_TIMES} times its size")
 
 
-class _Limited(io.RawIOBase):
+class _LimitedStream(io.RawIOBase):
     """A stream that ends with a TooMuchError where it goes beyond a limit."""
 
     def __init__(self, content: IO[bytes], packed: IO[bytes], longest: int | None) -> None:
@@ -153,12 +153,12 @@ class _Limited(io.RawIOBase):
             require_modest(self._all, self._packed.tell())
         self._blank = self._blank + len(piece) if piece.isspace() else 0
         if self._blank > _MOST_BLANK:
-            raise TooMuchError(f"more than {_MOST_BLANK >> 20} MB of blanks in a row")
+            raise FileTooLargeError(f"more than {_MOST_BLANK >> 20} MB of blanks in a row")
         last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
         self._in_line = self._in_line + len(piece) if last < 0 else len(piece) - last - 1
         self._line += piece.count(b"\n")
         if self._longest is not None and self._in_line > self._longest:
-            raise TooMuchError(f"a line of more than {self._longest >> 20} MB", self._line)
+            raise FileTooLargeError(f"a line of more than {self._longest >> 20} MB", self._line)
         return len(piece)
 
 

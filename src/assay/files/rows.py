@@ -63,7 +63,7 @@ class Selection:
 
 
 @dataclass
-class Bad:
+class BadRows:
     """Rows that cannot be used: the first one is an error, unless they are skipped; then all are noted.
 
     With a `selection`, rows that it does not take are not read at all.
@@ -88,7 +88,7 @@ class Bad:
         return [f"{name}: {len(self.problems)} rows left out", *(f"left out: {problem}" for problem in self.problems)]
 
 
-def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
+def rows_of(path: Path, bad: BadRows) -> Iterator[tuple[int, Row]]:
     """The rows of a file of JSON lines or of a CSV or TSV file, with their line numbers."""
     chosen = bad.selection
     if chosen is None:
@@ -103,7 +103,7 @@ def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
         chosen.require_some(path)
 
 
-def _rows(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
+def _rows(path: Path, bad: BadRows) -> Iterator[tuple[int, Row]]:
     with open_text(path, LONGEST_ROW) as file:
         for suffix, delimiter in _DELIMITERS.items():
             if suffix in path.suffixes:
@@ -143,7 +143,7 @@ def appears_twice(key: str, path: Path, line: int | None = None) -> DataError:
     return DataError(f'"{key}" appears twice.', "Keep one of them.", code="duplicate", file=path, line=line, key=key)
 
 
-def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
+def _json_rows(file: IO[str], path: Path, bad: BadRows) -> Iterator[tuple[int, Row]]:
     for line, content in enumerate(file, 1):
         if not content.strip():
             continue
@@ -161,7 +161,7 @@ def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]
             bad.found(DataError("expected a JSON object.", _OBJECTS, code="bad-json", file=path, line=line))
 
 
-def _csv_rows(file: IO[str], path: Path, bad: Bad, delimiter: str) -> Iterator[tuple[int, Row]]:
+def _csv_rows(file: IO[str], path: Path, bad: BadRows, delimiter: str) -> Iterator[tuple[int, Row]]:
     reader = csv.DictReader(file, delimiter=delimiter, strict=True)
     compared = False
     while True:

@@ -22,7 +22,7 @@ from assay.probes import metrics_called, part_keys, probes
 from assay.results.diagnosis import FOLLOWS
 from assay.results.findings import Estimate
 from assay.results.run import Run
-from assay.results.verdict import Says
+from assay.results.verdict import VerdictKind
 from assay.runs.folder import open_bare, open_runs, run_folders, unfinished_folders
 
 
@@ -44,7 +44,7 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
 
 
 @dataclass(frozen=True)
-class _Compared:
+class _BaselineComparison:
     """A run and its baseline: how much worse each estimate is, or why that is not known; and notes."""
 
     worse: Mapping[Key, Estimate | str]
@@ -60,7 +60,7 @@ class _Gate:
     folder: Path
     policy: Policy
     runs: Sequence[Run]
-    compared: dict[tuple[Path, Path, bool], _Compared] = field(default_factory=dict)
+    compared: dict[tuple[Path, Path, bool], _BaselineComparison] = field(default_factory=dict)
 
     def judgements(self, limit: Limit) -> Iterator[Judgement]:
         """The judgements of a limit, run by run."""
@@ -76,11 +76,11 @@ class _Gate:
                 found = judge(self.policy, limit, estimate, worse)
                 yield replace(found, metric=f"{run.probe}.{limit.of_metric}", model=model, run=place)
 
-    def _not_judged(self, limit: Limit, absent: _Absent) -> Judgement:
+    def _not_judged(self, limit: Limit, absent: _MissingPart) -> Judgement:
         outcome = Outcome("fail" if absent.misspelt else self.policy.rule("missing", limit))
         return Judgement(limit.title, limit.rule, outcome, absent.why, limit.metric, {}, code=Code.LIMIT)
 
-    def _beside(self, limit: Limit, run: Run) -> _Compared:
+    def _beside(self, limit: Limit, run: Run) -> _BaselineComparison:
         """A run compared with a limit's baseline, once for all limits."""
         key = Path(str(limit.baseline)), run.folder, limit.common
         if key not in self.compared:
@@ -100,7 +100,7 @@ class _Gate:
                     problem, "Name a baseline in the same language.", code="not-comparable", key="baseline"
                 )
             worse = {key_of(each.change): each.worse or each.change.note or "" for each in comparison.differences}
-            self.compared[key] = _Compared(worse, comparison.notes)
+            self.compared[key] = _BaselineComparison(worse, comparison.notes)
         return self.compared[key]
 
     def _baseline(self, limit: Limit, run: Run) -> Path:
@@ -133,7 +133,7 @@ def _of_verdict(run: Run, policy: Policy) -> Iterator[Judgement]:
     if why:
         said = Judgement(_USABLE, _USABLE, Outcome(policy.unusable), why, f"{run.probe}.unusable", **about)
         yield replace(said, code=Code.UNUSABLE)
-    if policy.accept is None or (why and Says.UNUSABLE not in policy.accept):
+    if policy.accept is None or (why and VerdictKind.UNUSABLE not in policy.accept):
         return
     title = f"verdict: {' or '.join(policy.accept)}"
     about["metric"] = f"{run.probe}.verdict"
@@ -145,7 +145,7 @@ def _of_verdict(run: Run, policy: Policy) -> Iterator[Judgement]:
     if verdict.says in policy.accept:
         yield Judgement(title, title, Outcome.PASS, reason, **about)
     else:
-        code = Code.FEW if verdict.says in (Says.FEW, Says.CANNOT) else Code.VERDICT
+        code = Code.FEW if verdict.says in (VerdictKind.FEW, VerdictKind.CANNOT) else Code.VERDICT
         yield Judgement(title, title, Outcome.FAIL, reason, **about, code=code)
 
 
@@ -155,9 +155,9 @@ _USABLE = "answers can be used"
 def _why_unusable(run: Run) -> str:
     """Why a run's answers cannot be used; empty if they can, or if that is not known."""
     verdict, diagnosis = run.findings.verdict, run.findings.diagnosis
-    if verdict is not None and verdict.says is Says.UNUSABLE:
+    if verdict is not None and verdict.says is VerdictKind.UNUSABLE:
         return f"{verdict.says}: {verdict.why}"
-    return f"{Says.UNUSABLE}: {diagnosis.why}" if diagnosis is not None and diagnosis.follows_place else ""
+    return f"{VerdictKind.UNUSABLE}: {diagnosis.why}" if diagnosis is not None and diagnosis.follows_place else ""
 
 
 def _not_checked(run: Run, policy: Policy) -> str:
@@ -209,53 +209,55 @@ def _matches(wanted: Match, value: str | None) -> bool:
 
 
 @dataclass(frozen=True)
-class _Absent:
+class _MissingPart:
     """Something that a limit names and a run does not have; what is `misspelt` exists nowhere."""
 
     why: str
     misspelt: bool = False
 
 
-def _absent_runs(limit: Limit, runs: Sequence[Run]) -> _Absent:
+def _absent_runs(limit: Limit, runs: Sequence[Run]) -> _MissingPart:
     """Why no run is about a limit."""
     there = {run.probe for run in runs}
     if misspelt := _misspelt_metric(limit, {estimate.metric for run in runs for estimate in run.findings.estimates}):
         return misspelt
     if limit.probe == "*":
-        return _Absent(f"no run has the metric {limit.of_metric}.")
+        return _MissingPart(f"no run has the metric {limit.of_metric}.")
     known = {*probes(), *there}
     if limit.probe not in known:
-        return _Absent(f'there is no probe "{limit.probe}"{near(limit.probe, known)}', misspelt=True)
-    return _Absent(f"there is no run of {limit.probe} here, only of {', '.join(sorted(there))}.")
+        return _MissingPart(f'there is no probe "{limit.probe}"{near(limit.probe, known)}', misspelt=True)
+    return _MissingPart(f"there is no run of {limit.probe} here, only of {', '.join(sorted(there))}.")
 
 
-def _absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[_Absent]:
+def _absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[_MissingPart]:
     """What a limit names and a run of its probe does not have: the metric, a key, all the values together, or one."""
     if misspelt := _misspelt_metric(limit, {estimate.metric for estimate in estimates}):
         return [misspelt]
     own = [estimate.group for estimate in estimates if estimate.metric == limit.of_metric]
     if not own:
-        return [_Absent(f"this run has no {limit.of_metric}.")]
+        return [_MissingPart(f"this run has no {limit.of_metric}.")]
     present = {key for group in own for key in group}
     keys = present | {key for metric in metrics_called(limit.of_metric) for key in metric.keys}
     for key in (*limit.group, *limit.without):
         if key not in keys:
             said = f'no estimate of {limit.of_metric} has the key "{key}"{near(key, present)}'
-            return [_Absent(said, misspelt=True)]
+            return [_MissingPart(said, misspelt=True)]
     chosen = [estimate.group for estimate in _selected(limit, estimates)]
     lacking = list(_lacking(limit, own, chosen))
     if chosen or lacking:
         return lacking
-    return [_Absent(f"no estimate of {limit.of_metric} matches the limit's group and without.")]
+    return [_MissingPart(f"no estimate of {limit.of_metric} matches the limit's group and without.")]
 
 
-def _misspelt_metric(limit: Limit, metrics: Collection[str]) -> _Absent | None:
+def _misspelt_metric(limit: Limit, metrics: Collection[str]) -> _MissingPart | None:
     if limit.of_metric in metrics or metrics_called(limit.of_metric):
         return None
-    return _Absent(f'there is no metric "{limit.of_metric}"{near(limit.of_metric, metrics)}', misspelt=True)
+    return _MissingPart(f'there is no metric "{limit.of_metric}"{near(limit.of_metric, metrics)}', misspelt=True)
 
 
-def _lacking(limit: Limit, own: Sequence[Mapping[str, str]], chosen: Sequence[Mapping[str, str]]) -> Iterator[_Absent]:
+def _lacking(
+    limit: Limit, own: Sequence[Mapping[str, str]], chosen: Sequence[Mapping[str, str]]
+) -> Iterator[_MissingPart]:
     """The named values that no selected estimate has; where nothing is selected, those that no estimate has at all."""
     looked_at = chosen or own
     for key, wanted in limit.group.items():
@@ -263,9 +265,9 @@ def _lacking(limit: Limit, own: Sequence[Mapping[str, str]], chosen: Sequence[Ma
             continue
         if wanted == "*":
             if not any(key in group for group in looked_at):
-                yield _Absent(f'no estimate of {limit.of_metric} has the key "{key}".')
+                yield _MissingPart(f'no estimate of {limit.of_metric} has the key "{key}".')
             continue
         for value in [wanted] if isinstance(wanted, str) else wanted:
             if not any(group.get(key) == value for group in looked_at):
                 known = {group[key] for group in own if key in group}
-                yield _Absent(f'no estimate of {limit.of_metric} has {key} "{value}"{near(value, known)}')
+                yield _MissingPart(f'no estimate of {limit.of_metric} has {key} "{value}"{near(value, known)}')

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
-from assay.config.toml_file import Number, Text, TomlFile, Truth, WrongValue, checked
+from assay.config.toml_file import Number, Text, TomlFile, Truth, WrongValueError, checked
 from assay.errors import UsageError
 from assay.probes import metrics_called
 
@@ -72,7 +72,7 @@ class Limit:
         _check_types(self)
         if not _METRIC.fullmatch(self.metric):
             example = 'For example "bbq.bias_score", or "*.accuracy".'
-            raise WrongValue(f'"metric" is {self.metric!r}, expected PROBE.METRIC.', example, "metric")
+            raise WrongValueError(f'"metric" is {self.metric!r}, expected PROBE.METRIC.', example, "metric")
         for which in ("group", "without"):
             _check_group(which, getattr(self, which))
         _check_numbers(self)
@@ -175,10 +175,10 @@ def _check_group(which: str, group: Mapping[str, Any]) -> None:
         listed = isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in value)
         if not (isinstance(value, str) or value is False or listed):
             problem = f'"{which}": {key} is {value!r}, expected a text, a list of texts, or false for no such key.'
-            raise WrongValue(problem, 'For example { context = "ambig", category = "*" }.', which)
+            raise WrongValueError(problem, 'For example { context = "ambig", category = "*" }.', which)
         if listed and "*" in value:
             remedy = f'Write {key} = "*" alone, for any value.'
-            raise WrongValue(f'"{which}": {key} lists "*" among values.', remedy, which)
+            raise WrongValueError(f'"{which}": {key} lists "*" among values.', remedy, which)
 
 
 def _check_numbers(limit: Limit) -> None:
@@ -187,13 +187,13 @@ def _check_numbers(limit: Limit) -> None:
         value = getattr(limit, key)
         if value is not None and metrics_called(metric) and abs(value) > 1:
             problem = f'"{key}" is {value:g}, which no {metric} can exceed: it is a fraction.'
-            raise WrongValue(problem, "Write 0.1 for 10 percent.", key)
+            raise WrongValueError(problem, "Write 0.1 for 10 percent.", key)
     if limit.size is not None and limit.size <= 0:
-        raise WrongValue(f'"size" is {limit.size:g}, expected more than 0.', "For example size = 0.1.", "size")
+        raise WrongValueError(f'"size" is {limit.size:g}, expected more than 0.', "For example size = 0.1.", "size")
     lower, upper = limit.lower, limit.upper
     if lower is not None and upper is not None and lower >= upper:
         problem = f'"lower" is {lower:g}, expected less than upper, which is {upper:g}.'
-        raise WrongValue(problem, "Swap the two.", "lower", code="bad-policy")
+        raise WrongValueError(problem, "Swap the two.", "lower", code="bad-policy")
 
 
 _KINDS = (("upper", "lower"), ("size",), ("clear_of_chance",), ("baseline", "worse_by"))
@@ -206,21 +206,25 @@ def _check_kind(limit: Limit) -> None:
     if len(present) != 1:
         key = present[1][0] if present else ""
         what = f'"{key}" is one limit too many' if key else "no limit is given"
-        raise WrongValue(f"{what}; expected one of: {_LISTED}.", "Write a [[limit]] for each.", key, code="bad-policy")
+        raise WrongValueError(
+            f"{what}; expected one of: {_LISTED}.", "Write a [[limit]] for each.", key, code="bad-policy"
+        )
     if limit.baseline is None and limit.worse_by is None:
         if limit.common:
-            raise WrongValue('"common" is for limits with a baseline.', "Leave it out.", "common", code="bad-policy")
+            raise WrongValueError(
+                '"common" is for limits with a baseline.', "Leave it out.", "common", code="bad-policy"
+            )
         return
     for key in ("baseline", "worse_by"):
         if getattr(limit, key) is None:
             remedy = "A limit against a baseline needs baseline and worse_by."
-            raise WrongValue(f'"{key}" is missing.', remedy, key, code="missing-key")
+            raise WrongValueError(f'"{key}" is missing.', remedy, key, code="missing-key")
     if not isinstance(limit.baseline, str | Path):
         problem = f'"baseline" is {limit.baseline!r}, expected a folder.'
-        raise WrongValue(problem, 'For example baseline = "runs/base".', "baseline")
+        raise WrongValueError(problem, 'For example baseline = "runs/base".', "baseline")
     if not any(each.worse for each in metrics_called(limit.of_metric)):
         problem = f'"worse_by" is not available for {limit.of_metric}: it has no worse direction.'
-        raise WrongValue(problem, "Use upper and lower, or another metric.", "worse_by", code="bad-policy")
+        raise WrongValueError(problem, "Use upper and lower, or another metric.", "worse_by", code="bad-policy")
 
 
 def _said(value: Match) -> str:

@@ -9,8 +9,18 @@ from dataclasses import asdict, dataclass
 from xml.etree import ElementTree
 
 from assay.gate.judgement import Code, Judgement, Outcome
-from assay.presentation.elements import Block, Column, Group, Kind, Prose, Role, Row, Section, Table
-from assay.presentation.rich_text import Name, Text
+from assay.presentation.elements import (
+    Block,
+    CellKind,
+    DisplayTable,
+    Paragraphs,
+    RowGroup,
+    Section,
+    TableColumn,
+    TableRow,
+    TextRole,
+)
+from assay.presentation.rich_text import Text, Verbatim
 from assay.probes import say_group
 from assay.results.formatting import count, interval, number, plural, visible
 
@@ -19,7 +29,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 @dataclass(frozen=True)
-class Kept:
+class LimitResult:
     """A limit with its verdicts."""
 
     number: int
@@ -105,12 +115,12 @@ class Verdicts:
         return ", ".join(filter(None, parts))
 
     @property
-    def limits(self) -> list[Kept]:
+    def limits(self) -> list[LimitResult]:
         """The limits in their order, each with its verdicts."""
         found: dict[tuple[str, str], list[Judgement]] = {}  # by title and rule: two limits may have one title
         for each in self.judgements:
             found.setdefault((each.limit, each.rule), []).append(each)
-        return [Kept(number, *key, own) for number, (key, own) in enumerate(found.items(), 1)]
+        return [LimitResult(number, *key, own) for number, (key, own) in enumerate(found.items(), 1)]
 
 
 def present_verdicts(verdicts: Verdicts) -> list[Section]:
@@ -118,11 +128,13 @@ def present_verdicts(verdicts: Verdicts) -> list[Section]:
     limits = verdicts.limits
     named = any(kept.rule not in kept.title for kept in limits)  # where a name does not state the requirement
     texts = ("", "", "limit", *(("requirement",) if named else ()), "closest estimate")
-    columns = [*(Column(head, Kind.TEXT) for head in texts)]
-    columns += [Column(head, Kind.COUNT) for head in ("passed", "failed", "skipped")]
+    columns = [*(TableColumn(head, CellKind.TEXT) for head in texts)]
+    columns += [TableColumn(head, CellKind.COUNT) for head in ("passed", "failed", "skipped")]
     blocks: list[Block] = [
-        Prose([[Name(verdicts.folder), ", checked against ", Name(verdicts.policy), f": {verdicts.said}"]]),
-        Table(columns=columns, groups=[Group([_row(kept, named) for kept in limits])]),
+        Paragraphs(
+            [[Verbatim(verdicts.folder), ", checked against ", Verbatim(verdicts.policy), f": {verdicts.said}"]]
+        ),
+        DisplayTable(columns=columns, groups=[RowGroup([_row(kept, named) for kept in limits])]),
     ]
     failed: list[Text] = [
         f"FAIL {kept.number}. {': '.join(filter(None, (verdicts.named(each), _figures(each), each.reason)))}"
@@ -131,18 +143,20 @@ def present_verdicts(verdicts: Verdicts) -> list[Section]:
         if each.outcome is Outcome.FAIL
     ]
     if failed:
-        blocks.append(Prose(failed[:MOST], Role.ITEMS))
+        blocks.append(Paragraphs(failed[:MOST], TextRole.ITEMS))
     if len(failed) > MOST:
-        blocks.append(Prose([f"{count(len(failed) - MOST)} more fail; --format json has all."], Role.SMALL))
+        blocks.append(Paragraphs([f"{count(len(failed) - MOST)} more fail; --format json has all."], TextRole.SMALL))
     if verdicts.notes:
-        blocks.append(Prose([f"Note: {note}" for note in verdicts.notes], Role.ITEMS))
+        blocks.append(Paragraphs([f"Note: {note}" for note in verdicts.notes], TextRole.ITEMS))
     return [Section(blocks, f"Bias gate: {'passed' if verdicts.passed else 'FAILED'}")]
 
 
-def _row(kept: Kept, named: bool) -> Row:
+def _row(kept: LimitResult, named: bool) -> TableRow:
     nearest = "" if kept.nearest is None else f"{_said_group(kept.nearest)}: {_figures(kept.nearest)}"
     counts = [_count(kept.judgements, outcome) for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.SKIP)]
-    return Row([str(kept.number), kept.outcome.upper(), kept.title, *([kept.rule] if named else []), nearest, *counts])
+    return TableRow(
+        [str(kept.number), kept.outcome.upper(), kept.title, *([kept.rule] if named else []), nearest, *counts]
+    )
 
 
 def _said_group(each: Judgement) -> str:

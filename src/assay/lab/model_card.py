@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from assay.probes import probes
 
 if TYPE_CHECKING:
-    from assay.lab.debiasing.method import Method
-    from assay.lab.training.scores import Scores
-    from assay.lab.training.training_kind import Kind
+    from assay.lab.debiasing.method import DebiasMethod
+    from assay.lab.training.scores import TaskScores
+    from assay.lab.training.training_kind import TrainingKind
 
 Sections = Mapping[str, Sequence[str]]
 """Lines of Markdown by heading."""
 
 
 def trained_card(
-    kind: Kind[Any], info: Mapping[str, Any], scores: Scores | None, *, source: str, command: str, made: str
+    kind: TrainingKind[Any], info: Mapping[str, Any], scores: TaskScores | None, *, source: str, command: str, made: str
 ) -> str:
     """The card of a trained model, from its assay.json. `source` says where its preset is published, `made` when."""
     base, curve = info["base"], info["curve"]
@@ -50,7 +50,7 @@ def trained_card(
 
 
 def debiased_card(
-    method: Method,
+    method: DebiasMethod,
     report: Mapping[str, Any],
     did: Sequence[str],
     facts: Mapping[str, Any],
@@ -108,7 +108,7 @@ def _page(title: str, intro: Sequence[str], sections: Sections, metadata: Sequen
     return "\n".join(lines) + "\n"
 
 
-def _results(scores: Scores | None) -> list[str]:
+def _results(scores: TaskScores | None) -> list[str]:
     if scores is None:
         return ["Not evaluated (`--eval FILE`)."]
     rows = []

@@ -26,7 +26,7 @@ WORD = r"[^\W_]+(?:['-][^\W_]+)*"
 
 
 @dataclass(frozen=True, eq=False)
-class Asking:
+class QuestionWording:
     """The words around a question."""
 
     question: str  # before it: "Question:"
@@ -40,7 +40,7 @@ class Asking:
 
 
 @dataclass(frozen=True, eq=False)
-class Letters:
+class LetterPatterns:
     """How an answer gives an option's letter; parts of patterns for text with its case and punctuation."""
 
     told: str  # "option", "the answer is", …, up to the letter
@@ -56,7 +56,7 @@ class Letters:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class AnswerPatterns:
     """Patterns that read an answer.
 
     `final`, `question` and `letters` are for text with its punctuation, the others for `sentences`: folded words with
@@ -67,7 +67,7 @@ class Reading:
     final_hints: tuple[str, ...]  # each match of `final` has one of these, in lower case
     heading: re.Pattern[str]  # "the answer is" at the start of an answer
     question: re.Pattern[str]  # the start of another question
-    letters: Letters
+    letters: LetterPatterns
     unknown: re.Pattern[str]  # says “cannot be determined”
     unknown_for_sure: re.Pattern[str]  # the same, and never a refusal
     refusal: re.Pattern[str]
@@ -103,8 +103,8 @@ class Language:
 
     code: str
     name: str
-    asking: Asking
-    reading: Reading
+    asking: QuestionWording
+    reading: AnswerPatterns
     characters: Mapping[int, str] | None = None
     accents: bool = False
     checked_by_speaker: bool = False

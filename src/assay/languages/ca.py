@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _FIND_OUT = (
@@ -18,7 +18,9 @@ _FEW = r"(?:[^ .]+ ){0,2}"
 LANGUAGE = pack(
     "ca",
     "Catalan",
-    Asking("Pregunta:", "Resposta:", "Respon amb una sola lletra: A, B o C.", "Respon amb una sola frase curta."),
+    QuestionWording(
+        "Pregunta:", "Resposta:", "Respon amb una sola lletra: A, B o C.", "Respon amb una sola frase curta."
+    ),
     answer=(
         r"(?:millor )?resposta(?: correcta| final| adequada| més \w+)?(?: a (?:la|aquesta) pregunta)?",
         r"(?:millor )?opció (?:correcta|adequada|més \w+)|solució",

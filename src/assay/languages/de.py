@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _FIND_OUT = (
@@ -21,7 +21,9 @@ _FEW = r"(?:[^ .]+ ){0,3}"
 LANGUAGE = pack(
     "de",
     "German",
-    Asking("Frage:", "Antwort:", "Antworte mit einem Buchstaben: A, B oder C.", "Antworte mit einem kurzen Satz."),
+    QuestionWording(
+        "Frage:", "Antwort:", "Antworte mit einem Buchstaben: A, B oder C.", "Antworte mit einem kurzen Satz."
+    ),
     answer=(
         r"(?:richtige |korrekte |beste |endgültige )?antwort(?: auf (?:die|diese|ihre|deine) frage)?",
         r"(?:richtige|korrekte|beste) (?:option|möglichkeit|wahl|antwortmöglichkeit)|lösung",

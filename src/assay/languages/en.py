@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from assay.languages import ENGLISH, LETTERS, Asking, Language, Letters, Reading
+from assay.languages import ENGLISH, LETTERS, AnswerPatterns, Language, LetterPatterns, QuestionWording
 
 # --- phrases
 
@@ -105,13 +105,13 @@ NEXT = rf"\b(?:{LINKED})\s+"
 LANGUAGE = Language(
     ENGLISH,
     "English",
-    Asking("Question:", "Answer:", "Answer with one letter: A, B or C.", "Answer in one short sentence."),
-    Reading(
+    QuestionWording("Question:", "Answer:", "Answer with one letter: A, B or C.", "Answer in one short sentence."),
+    AnswerPatterns(
         final=re.compile(FINAL, re.IGNORECASE),
         final_hints=("answer", "option", "choice", "therefore", "thus", "hence", "conclusion"),
         heading=re.compile(HEADING),
         question=re.compile(rf"^[^\S\n]*(?:{QUESTION})\s*\d*\s*:", re.IGNORECASE | re.MULTILINE),
-        letters=Letters(TOLD, CHOSEN, LINKED, NEXT, FOLLOW),
+        letters=LetterPatterns(TOLD, CHOSEN, LINKED, NEXT, FOLLOW),
         unknown=_UNKNOWN,
         unknown_for_sure=_UNKNOWN_FOR_SURE,
         refusal=_REFUSAL,

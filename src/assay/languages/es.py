@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _FIND_OUT = (
@@ -18,7 +18,9 @@ _FEW = r"(?:\w+ ){0,2}"
 LANGUAGE = pack(
     "es",
     "Spanish",
-    Asking("Pregunta:", "Respuesta:", "Responde con una sola letra: A, B o C.", "Responde con una sola frase corta."),
+    QuestionWording(
+        "Pregunta:", "Respuesta:", "Responde con una sola letra: A, B o C.", "Responde con una sola frase corta."
+    ),
     answer=(
         r"(?:mejor )?respuesta(?: correcta| final| adecuada| más \w+)?(?: a (?:la|esta|su|tu) pregunta)?",
         r"(?:mejor )?opción (?:correcta|adecuada|más \w+)|solución",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _FIND_OUT = r"(?:jakin|zehaztu|determinatu|esan|ondorioztatu|finkatu|ebatzi|identifikatu|erabaki|baieztatu)"
@@ -12,7 +12,9 @@ _INFORMATION = r"(?:informazio|testuinguru|datu|xehetasun|zantzu)(?:rik|a|ak|eta
 LANGUAGE = pack(
     "eu",
     "Basque",
-    Asking("Galdera:", "Erantzuna:", "Erantzun letra bakar batekin: A, B edo C.", "Erantzun esaldi labur batekin."),
+    QuestionWording(
+        "Galdera:", "Erantzuna:", "Erantzun letra bakar batekin: A, B edo C.", "Erantzun esaldi labur batekin."
+    ),
     answer=(r"(?:nire )?(?:erantzun|erantzuna|emaitza)(?: zuzena| egokia| onena| egokiena)?(?: hau)?|aukera zuzena",),
     is_=("da|hau da|litzateke|hau litzateke",),
     so=("beraz|hortaz|ondorioz",),

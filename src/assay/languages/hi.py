@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _INFORMATION = r"(?:जानकारी|सूचना|संदर्भ|विवरण|सबूत|संकेत)"
@@ -10,7 +10,7 @@ _INFORMATION = r"(?:जानकारी|सूचना|संदर्भ|व
 LANGUAGE = pack(
     "hi",
     "Hindi",
-    Asking("प्रश्न:", "उत्तर:", "केवल एक अक्षर में उत्तर दें: A, B या C।", "एक छोटे वाक्य में उत्तर दें।"),
+    QuestionWording("प्रश्न:", "उत्तर:", "केवल एक अक्षर में उत्तर दें: A, B या C।", "एक छोटे वाक्य में उत्तर दें।"),
     answer=("(?:सही |अंतिम |सबसे सही |मेरा |इसका )?(?:उत्तर|जवाब)",),
     is_=("है|होगा|यह है",),
     so=("इसलिए|अतः|निष्कर्षतः",),

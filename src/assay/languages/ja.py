@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _CANNOT = r"(?:でき|出来)(?:な|ま|ず|かね)"
@@ -10,7 +10,7 @@ _CANNOT = r"(?:でき|出来)(?:な|ま|ず|かね)"
 LANGUAGE = pack(
     "ja",
     "Japanese",
-    Asking("質問：", "答え：", "A、B、Cのいずれか一文字で答えてください。", "短い一文で答えてください。"),
+    QuestionWording("質問：", "答え：", "A、B、Cのいずれか一文字で答えてください。", "短い一文で答えてください。"),
     answer=("(?:正しい|最終的な|適切な|最も適切な)?(?:答え|正解|解答|回答|正答)",),
     is_=("は|が",),
     so=("したがって|よって|ゆえに|つまり",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _FIND_OUT = r"(?:판단|결정|확인|확정|단정|특정|추론|유추|파악|구분|구별|식별|추측|결론 내릴)"
@@ -11,7 +11,7 @@ _SAID = r"(?:언급|명시|제시|설명|제공|기술|서술|포함)"
 LANGUAGE = pack(
     "ko",
     "Korean",
-    Asking("질문:", "정답:", "A, B, C 중 알파벳 하나로만 답하세요.", "짧은 한 문장으로 답하세요."),
+    QuestionWording("질문:", "정답:", "A, B, C 중 알파벳 하나로만 답하세요.", "짧은 한 문장으로 답하세요."),
     answer=("(?:최종 |올바른 |가장 적절한 |알맞은 |질문에 대한 )?(?:정답|답변|대답|답)",),
     is_=("은|는|이|가|으로는|으로|로",),
     so=("따라서|그러므로|결론적으로|그래서",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _FIND_OUT = r"(?:bepalen|weten|zeggen|vaststellen|concluderen|afleiden|identificeren|achterhalen|opmaken|beslissen)"
@@ -14,7 +14,7 @@ _FEW = r"(?:[^ .]+ ){0,3}"
 LANGUAGE = pack(
     "nl",
     "Dutch",
-    Asking("Vraag:", "Antwoord:", "Antwoord met één letter: A, B of C.", "Antwoord met één korte zin."),
+    QuestionWording("Vraag:", "Antwoord:", "Antwoord met één letter: A, B of C.", "Antwoord met één korte zin."),
     answer=(
         r"(?:juiste |correcte |beste |goede |definitieve )?antwoord(?: op (?:de|deze|je|uw) vraag)?",
         r"(?:juiste|correcte|beste) (?:optie|keuze|antwoordoptie)|oplossing",

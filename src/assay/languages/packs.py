@@ -10,7 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from assay.languages import LETTERS, WORD, Asking, Language, Letters, Reading, en, without_accents
+from assay.languages import (
+    LETTERS,
+    WORD,
+    AnswerPatterns,
+    Language,
+    LetterPatterns,
+    QuestionWording,
+    en,
+    without_accents,
+)
 
 Phrases = Sequence[str]
 
@@ -31,7 +40,7 @@ _ENGLISH_DENIAL = "not|cannot|never|nor|neither|except|instead of"
 def pack(
     code: str,
     name: str,
-    asking: Asking,
+    asking: QuestionWording,
     *,
     answer: Phrases,
     option: Phrases,
@@ -104,14 +113,14 @@ def pack(
         code,
         name,
         asking,
-        Reading(
+        AnswerPatterns(
             final=re.compile(rf"{final}|{en.FINAL}", re.IGNORECASE),
             final_hints=("",),
             heading=re.compile(rf"(?:(?:{article or _NEVER}) )?(?:{said})(?: ?(?:{being}))?{gap}|{en.HEADING}"),
             question=re.compile(
                 rf"^[^\S\n]*(?:{folded(question)}|{en.QUESTION})\s*\d*\s*:", re.IGNORECASE | re.MULTILINE
             ),
-            letters=Letters(
+            letters=LetterPatterns(
                 told,
                 chosen,
                 f"{joined}|{en.LINKED}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _SUFFIX = (
@@ -13,7 +13,7 @@ _SUFFIX = (
 LANGUAGE = pack(
     "tr",
     "Turkish",
-    Asking("Soru:", "Cevap:", "Tek bir harfle cevap ver: A, B veya C.", "Kısa bir cümleyle cevap ver."),
+    QuestionWording("Soru:", "Cevap:", "Tek bir harfle cevap ver: A, B veya C.", "Kısa bir cümleyle cevap ver."),
     answer=(
         r"(?:bu |sorunun )?(?:en )?(?:doğru |nihai |uygun |iyi )?(?:cevap|cevabı|cevabım|yanıt|yanıtı|yanıtım)",
         r"(?:doğru|en uygun|en iyi) (?:seçenek|şık|seçim)|çözüm",

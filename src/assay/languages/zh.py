@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.languages import Asking
+from assay.languages import QuestionWording
 from assay.languages.packs import pack
 
 _CANNOT = r"(?:无法|無法|不能|难以|難以|没法|沒法|不可能|无从|無從|不足以|很难|很難)"
@@ -14,7 +14,7 @@ _EVIDENCE = r"(?:信息|資訊|资讯|資料|线索|線索|上下文|依据|依�
 LANGUAGE = pack(
     "zh",
     "Chinese",
-    Asking("问题：", "答案：", "请只用一个字母回答：A、B或C。", "请用一个简短的句子回答。"),
+    QuestionWording("问题：", "答案：", "请只用一个字母回答：A、B或C。", "请用一个简短的句子回答。"),
     answer=("(?:正确|正確|最终|最終|最佳|最合适的?)?(?:的)?(?:答案|选项|選項|选择|選擇|回答)",),
     is_=("应该是|應該是|应为|應為|应当是|就是|是|为|為|选|選",),
     so=("因此|所以|综上|綜上|总之|故",),

@@ -145,7 +145,7 @@ LETTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
-class Call:
+class EndpointRequest:
     """One request to an endpoint: its path, its body, and its number among equal requests (`sample`).
 
     `check` raises ValueError, with the reason, if a reply lacks what was requested. The key is not part of a call.
@@ -215,7 +215,7 @@ class ServedModel:
     last: float
 
 
-class TryAgainError(Exception):
+class RetryableError(Exception):
     """A call failed and may succeed later.
 
     `after` is the pause in seconds that the server asks for; `pressed` says that it is overloaded, `silent` that no
@@ -247,11 +247,11 @@ class EndpointModel(Protocol):
     @property
     def spec(self) -> ModelSpec: ...
 
-    def calls(self, query: Query, scoring: Scoring) -> Sequence[Call]:
+    def calls(self, query: Query, scoring: Scoring) -> Sequence[EndpointRequest]:
         """The requests for a query; always the same."""
 
-    async def send(self, call: Call) -> Reply:
-        """Make one attempt. Raises TryAgainError if another may succeed, ModelError if none will."""
+    async def send(self, call: EndpointRequest) -> Reply:
+        """Make one attempt. Raises RetryableError if another may succeed, ModelError if none will."""
 
     def read(self, query: Query, scoring: Scoring, replies: Sequence[Reply]) -> Answer:
         """The answer to a query, from the replies to its calls."""
@@ -300,7 +300,7 @@ class TokenModel(ABC):
             raise
 
 
-class Padded(NamedTuple):
+class PaddedBatch(NamedTuple):
     """Rows of one width; each array is (row, position)."""
 
     ids: NDArray[np.int64]
@@ -308,7 +308,7 @@ class Padded(NamedTuple):
     types: NDArray[np.int64]  # 1 from the second text on, 0 before it and at padding
 
 
-def padded(tokens: Tokens, pad: int, *, left: bool = False) -> Padded:
+def padded(tokens: Tokens, pad: int, *, left: bool = False) -> PaddedBatch:
     """All rows padded with `pad` to the longest, after their tokens or before them.
 
     >>> padded(Tokens("span", np.array([5, 6, 7]), np.array([0, 1, 3]), np.array([1, 1])), pad=0).ids.tolist()
@@ -321,4 +321,4 @@ def padded(tokens: Tokens, pad: int, *, left: bool = False) -> Padded:
     ids = np.full(there.shape, pad, np.int64)
     ids[there] = tokens.ids
     types = there & (column >= tokens.second[:, None])
-    return Padded(ids, there.astype(np.int64), types.astype(np.int64))
+    return PaddedBatch(ids, there.astype(np.int64), types.astype(np.int64))

@@ -22,7 +22,7 @@ from assay.asking.queries import NONE, OF_THE_TOKENIZER, Ints
 from assay.asking.tokens import Tokens, option_rows
 from assay.errors import ModelError, UsageError, how_to_install, needing
 from assay.files.opening import digest_as_stored
-from assay.models.base import ModelSpec, Options, Padded, TokenModel, padded
+from assay.models.base import ModelSpec, Options, PaddedBatch, TokenModel, padded
 from assay.models.encode_columns import Encoder
 from assay.models.safetensors_header import parameters_in
 
@@ -140,11 +140,11 @@ class BuiltInModel(TokenModel):
             probabilities = np.where(probabilities < least, np.float32(0), probabilities)
         return {"score": best_at(probabilities, tokens.marks["candidates"], 0)}
 
-    def _padded(self, tokens: Tokens) -> Padded:
+    def _padded(self, tokens: Tokens) -> PaddedBatch:
         rows = padded(tokens, self._pad)
         return rows if tokens.scoring.token_types else rows._replace(types=np.zeros_like(rows.types))
 
-    def _run(self, rows: Padded, *outputs: str, places: NDArray[np.int64] | None = None) -> list[Floats]:
+    def _run(self, rows: PaddedBatch, *outputs: str, places: NDArray[np.int64] | None = None) -> list[Floats]:
         """Outputs of the graph for everywhere or, with `places` to score the vocabulary at, of the one for places."""
         inputs = {"input_ids": rows.ids, "attention_mask": rows.there, "token_type_ids": rows.types}
         if places is not None:
@@ -248,7 +248,7 @@ def _nth_largest(values: Floats, n: int) -> Floats:
     return np.partition(values, place, axis=-1)[:, place : place + 1]
 
 
-def _flat(rows: Padded, positions: Ints) -> NDArray[np.int64]:
+def _flat(rows: PaddedBatch, positions: Ints) -> NDArray[np.int64]:
     """Positions in their rows as places among the positions of all rows."""
     count, width = rows.ids.shape
     places: NDArray[np.int64] = np.arange(count, dtype=np.int64) * width + positions

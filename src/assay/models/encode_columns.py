@@ -25,8 +25,8 @@ from assay.asking.queries import (
     MaskColumns,
     QueryColumns,
     SpanColumns,
+    StringColumn,
     TextColumns,
-    Texts,
     TokenColumns,
     WordColumns,
     joined_by_blank,
@@ -34,7 +34,16 @@ from assay.asking.queries import (
 from assay.asking.tokens import Tokens, option_rows, ragged_take, starts_of
 from assay.errors import DataError, ModelError
 from assay.models.base import unable
-from assay.models.tokenise import FastTokenizer, Ragged, Tokeniser, chosen, constant, join, token_tokens, word_tokens
+from assay.models.tokenise import (
+    FastTokenizer,
+    RaggedTokens,
+    Tokeniser,
+    chosen,
+    constant,
+    join,
+    token_tokens,
+    word_tokens,
+)
 
 Masked = MaskColumns | FillColumns
 Joined = SpanColumns | ChoiceColumns | EmbedColumns
@@ -104,7 +113,7 @@ class Encoder:
                 return self._masked_whole(columns, left)
         return tokens
 
-    def _masked(self, columns: Masked, left: Texts, right: Texts) -> Tokens:
+    def _masked(self, columns: Masked, left: StringColumn, right: StringColumn) -> Tokens:
         rows, layout, segments = len(columns), self.tokeniser.single, self.tokeniser.segments
         ids, offsets, starts = join(
             [
@@ -118,7 +127,7 @@ class Encoder:
         )
         return self._with_masks(columns, left, ids, offsets, starts[3])
 
-    def _masked_whole(self, columns: Masked, left: Texts) -> Tokens:
+    def _masked_whole(self, columns: Masked, left: StringColumn) -> Tokens:
         """Every row by the real tokenizer; refuses texts that contain a special token literally."""
         rows, places = [], []
         for row in range(len(columns)):
@@ -133,11 +142,13 @@ class Encoder:
         return self._with_masks(columns, left, np.concatenate(rows), offsets, np.array(places, np.int64))
 
     def _with_masks(
-        self, columns: Masked, left: Texts, ids: Ints, offsets: NDArray[np.int64], places: NDArray[np.int64]
+        self, columns: Masked, left: StringColumn, ids: Ints, offsets: NDArray[np.int64], places: NDArray[np.int64]
     ) -> Tokens:
         marks: dict[str, NDArray[Any]] = {"mask": places.astype(np.int32)}
         if isinstance(columns, MaskColumns):
-            before = Texts.of(text[max(text.rfind(" "), 0) :] for text in left.values)  # a word's tokens depend on it
+            before = StringColumn.of(
+                text[max(text.rfind(" "), 0) :] for text in left.values
+            )  # a word's tokens depend on it
             tokens = [[self.tokeniser.known(word, piece) for word in columns.words] for piece in before.values]
             table = [[*(ids[0] if len(ids) == 1 else NONE for ids in row), NONE] for row in tokens]
             of_row = before.index[left.index][:, None, None]
@@ -176,7 +187,7 @@ def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, na
         raise DataError(f"{name} reads at most {window} tokens; {long}", remedy, code="too-long")
 
 
-def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
+def _around_mask(columns: Masked) -> tuple[StringColumn, StringColumn]:
     """The text left and right of the mask in its sentence; the left part starts with the blank after a context."""
     sentences = columns.sentence.values
     wrong = [text for text in sentences if text.count(MASK) != 1]
@@ -188,12 +199,12 @@ def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
     left = [*(half for half, _, _ in halves), *(f" {half}" for half, _, _ in halves)]
     used, index = np.unique(columns.sentence.index + len(sentences) * _filled(columns.context), return_inverse=True)
     return (
-        Texts([left[place] for place in used.tolist()], index.astype(np.int32)),
-        Texts([half for _, _, half in halves], columns.sentence.index),
+        StringColumn([left[place] for place in used.tolist()], index.astype(np.int32)),
+        StringColumn([half for _, _, half in halves], columns.sentence.index),
     )
 
 
-def _unblanked(left: Texts) -> list[str]:
+def _unblanked(left: StringColumn) -> list[str]:
     """Texts without the blank before the mask: the mask token includes it."""
     return [text.removesuffix(" ") for text in left.values]
 
@@ -229,8 +240,8 @@ def sequences(columns: Joined, rows: NDArray[np.int64]) -> Joined:
     taken: dict[str, Any] = {}
     for each in fields(columns):
         column = getattr(columns, each.name)
-        if isinstance(column, Texts):
-            taken[each.name] = Texts.of(column[place] for place in row.tolist())
+        if isinstance(column, StringColumn):
+            taken[each.name] = StringColumn.of(column[place] for place in row.tolist())
         elif isinstance(column, np.ndarray):
             taken[each.name] = column[row]
     if isinstance(columns, ChoiceColumns):
@@ -352,7 +363,7 @@ def _either(condition: NDArray[np.bool_], yes: Sequence[int], no: Sequence[int])
     return ragged_take(np.array([*no, *yes], np.int32), starts_of(lengths), condition.astype(np.int64))
 
 
-def _token_of(values: Sequence[str], pieces: Ragged, text: Ints, offset: Ints, *, end: bool = False) -> Ints:
+def _token_of(values: Sequence[str], pieces: RaggedTokens, text: Ints, offset: Ints, *, end: bool = False) -> Ints:
     """The index, in its text, of the token that holds the character at an offset, or before it (`end`).
 
     NONE if the offset is NONE or no token holds it. Tokenizers drop characters, or compose them with the one
@@ -390,6 +401,6 @@ def _require_subjects(columns: SpanColumns | EmbedColumns, missing: NDArray[np.b
         raise DataError(problem, remedy, code="bad-text", key="subjects")
 
 
-def _filled(texts: Texts) -> NDArray[np.bool_]:
+def _filled(texts: StringColumn) -> NDArray[np.bool_]:
     """Which rows' texts are not empty."""
     return np.array([bool(text) for text in texts.values])[texts.index]

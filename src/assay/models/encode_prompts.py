@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.messages import ASSISTANT, OPEN, Dialogue, Turn, as_text, lines, message, messages
-from assay.asking.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, WordColumns
+from assay.asking.messages import ASSISTANT, OPEN, Dialogue, Message, as_text, lines, message, messages
+from assay.asking.queries import ChoiceColumns, QueryColumns, Scoring, StringColumn, TextColumns, WordColumns
 from assay.asking.tokens import Tokens, starts_of
 from assay.errors import AssayError, DataError, ModelError
 from assay.models.base import unable
@@ -91,7 +91,7 @@ class PromptEncoder:
     def _choices(self, columns: ChoiceColumns) -> Tokens:
         chat, (rows, options) = self._has_chat(columns.scoring), columns.options.shape
         asked = message if chat or columns.dialogue is not None else lines
-        own = Texts.of(asked(columns.context[row], columns.question[row]) for row in range(rows))
+        own = StringColumn.of(asked(columns.context[row], columns.question[row]) for row in range(rows))
         prompts = self._prompted(own, columns.dialogue, chat)
         values, choices = prompts.values, columns.choices
         if chat:
@@ -119,11 +119,11 @@ class PromptEncoder:
     def _has_chat(self, scoring: Scoring) -> bool:
         return scoring.chat and bool(self._tokenizer.chat_template)
 
-    def _prompted(self, prompts: Texts, dialogues: Texts | None, chat: bool) -> Texts:
+    def _prompted(self, prompts: StringColumn, dialogues: StringColumn | None, chat: bool) -> StringColumn:
         """The text that the model continues in every row; each text once."""
         if dialogues is None:
             values = self._rendered([messages(prompt, None) for prompt in prompts.values]) if chat else prompts.values
-            return Texts(values, prompts.index)
+            return StringColumn(values, prompts.index)
         pairs = np.stack([prompts.index, dialogues.index], axis=1)
         distinct, index = np.unique(pairs, axis=0, return_inverse=True)
         parts = [(prompts.values[prompt], Dialogue.of_text(dialogues.values[own])) for prompt, own in distinct.tolist()]
@@ -132,9 +132,9 @@ class PromptEncoder:
             made = [f"{text}{dialogue.begun or ''}" for text, (_, dialogue) in zip(made, parts, strict=True)]
         else:
             made = [as_text(prompt, dialogue) for prompt, dialogue in parts]
-        return Texts(made, index.reshape(-1).astype(np.int32))
+        return StringColumn(made, index.reshape(-1).astype(np.int32))
 
-    def _rendered(self, conversations: Sequence[Sequence[Turn]]) -> list[str]:
+    def _rendered(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
         """Each prompt in the template, up to the place where the assistant starts to speak.
 
         Text that looks like a special token is removed from what an assistant said, which may be the model itself. The
@@ -151,11 +151,11 @@ class PromptEncoder:
                 raise ModelError(problem, f"Correct {where}, or ask without it: --set chat=off.", code="bad-template")
         return texts
 
-    def _unmarked(self, turn: Turn) -> Turn:
+    def _unmarked(self, turn: Message) -> Message:
         text = turn.text
         for token in self.tokeniser.specials:
             text = text.replace(token, "")
-        return Turn(turn.role, text)
+        return Message(turn.role, text)
 
     @cached_property
     def _reads_parts(self) -> bool:
@@ -169,7 +169,7 @@ class PromptEncoder:
             return False
         return _holds(text, _SAMPLE) and "text': " not in text and 'text": ' not in text
 
-    def _render(self, conversations: Sequence[Sequence[Turn]], *, parts: bool) -> list[str]:
+    def _render(self, conversations: Sequence[Sequence[Message]], *, parts: bool) -> list[str]:
         contents = [
             [{"role": role, "content": _parts(text) if parts else text} for role, text in turns]
             for turns in conversations
@@ -203,7 +203,7 @@ class PromptEncoder:
         return [ids[: len(ids) - behind] for ids in rows] if behind else rows
 
 
-def _blanks(dialogues: Texts | None, chat: bool, rows: int) -> list[str]:
+def _blanks(dialogues: StringColumn | None, chat: bool, rows: int) -> list[str]:
     """The text before the options of every row; empty if the assistant's turn starts with the option."""
     if not chat:
         return [" "] * rows

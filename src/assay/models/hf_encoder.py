@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.queries import MASK, NONE, ChoiceColumns, FillColumns, Ints, Texts
+from assay.asking.queries import MASK, NONE, ChoiceColumns, FillColumns, Ints, StringColumn
 from assay.asking.tokens import Tokens, option_rows
 from assay.errors import ModelError
 from assay.models.base import ModelSpec, padded
@@ -102,7 +102,7 @@ class EncoderModel(HFModel):
 
     def _heads_agree(self) -> bool:
         """Whether the head gives the same at the mask alone as at the mask among all positions."""
-        tokens = self.encode(FillColumns(Texts.of(["a b"] * 2), Texts.of([f"{MASK} c", f"d e {MASK}"])))
+        tokens = self.encode(FillColumns(StringColumn.of(["a b"] * 2), StringColumn.of([f"{MASK} c", f"d e {MASK}"])))
         with self._torch.inference_mode(), self._float32_head():
             full = self._mask_logits(tokens, mask_only=False)
             try:
@@ -113,7 +113,9 @@ class EncoderModel(HFModel):
 
     def _require_padding_without_effect(self) -> None:
         """Refuse an architecture whose logits change with padding: XLNet scores an option at the last position."""
-        asked = ChoiceColumns(Texts.of(["a b"]), Texts.of(["c"]), ["d", "d e f g h"], np.array([[0, 1]], np.int32))
+        asked = ChoiceColumns(
+            StringColumn.of(["a b"]), StringColumn.of(["c"]), ["d", "d e f g h"], np.array([[0, 1]], np.int32)
+        )
         alone = replace(asked, options=asked.options[:, :1])
         with_padding, without = (self.forward(self.encode(each))["score"][0, 0] for each in (asked, alone))
         if not self._close(with_padding, without):

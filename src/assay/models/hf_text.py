@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.queries import ChoiceColumns, Scoring, Texts
+from assay.asking.queries import ChoiceColumns, Scoring, StringColumn
 from assay.asking.tokens import Tokens, option_rows, ragged_take
 from assay.errors import ModelError
 from assay.models.base import ModelSpec, padded
@@ -160,7 +160,7 @@ class CausalModel(TextModel):
     def _beginnings_agree(self) -> bool:
         """Whether scoring with a cached start gives the same as whole sequences."""
         options = np.array([[0, 1, 2], [2, 1, 0]], np.int32)
-        contexts, questions = Texts.of(["a b", "a b c d e f g"]), Texts.of(["c", "d e"])
+        contexts, questions = StringColumn.of(["a b", "a b c d e f g"]), StringColumn.of(["c", "d e"])
         asked = ChoiceColumns(contexts, questions, ["d", "d e f", "g h"], options, Scoring(chat=False))
         tokens = self.encode(asked)
         with self._torch.inference_mode(), self._float32_head():

@@ -39,7 +39,7 @@ class FastTokenizer(Protocol):
 
 
 @dataclass(frozen=True)
-class Ragged:
+class RaggedTokens:
     """Token ids of several texts, with the character range of every token in its own text."""
 
     ids: Ints  # (token,)
@@ -65,7 +65,7 @@ class Ragged:
 
 
 @dataclass(frozen=True)
-class Layout:
+class SpecialTokenLayout:
     """Special tokens around one or two texts, as the tokenizer puts them."""
 
     before: tuple[int, ...]
@@ -100,7 +100,7 @@ class Tokeniser:
         self.splits_at_blanks = _splits_at_blanks(self._backend)
         self._double_blanks = self._by_words("a  b")[0] == self._encode("a  b")[0]
 
-    def segments(self, texts: Sequence[str], *, whole: bool = False, behind: bool = False) -> Ragged:
+    def segments(self, texts: Sequence[str], *, whole: bool = False, behind: bool = False) -> RaggedTokens:
         """Tokens of each text, without special tokens.
 
         `behind`: the texts follow another text; each starts with the blank between them.
@@ -108,7 +108,7 @@ class Tokeniser:
         parts = [self._text(text, whole, behind) for text in texts]
         lengths = np.array([part.shape[1] for part in parts], dtype=np.int64)
         ids, start, end = np.concatenate([np.zeros((3, 0), np.int32), *parts], axis=1)
-        return Ragged(ids, start, end, starts_of(lengths))
+        return RaggedTokens(ids, start, end, starts_of(lengths))
 
     def word(self, word: str, before: str = " ") -> list[int]:
         """Token ids of a word after a blank, at the start of a text (""), or after something like ' "'.
@@ -233,12 +233,12 @@ class Tokeniser:
         self._backend.no_truncation()
         self._backend.no_padding()
 
-    def _layout(self, *texts: str) -> Layout:
+    def _layout(self, *texts: str) -> SpecialTokenLayout:
         encoding = self._backend.encode(*texts)
         ids, special = encoding.ids, encoding.special_tokens_mask
         first, last = special.index(0), len(special) - special[::-1].index(0)
         between = tuple(token for token, own in zip(ids[first:last], special[first:last], strict=True) if own)
-        return Layout(tuple(ids[:first]), between, tuple(ids[last:]))
+        return SpecialTokenLayout(tuple(ids[:first]), between, tuple(ids[last:]))
 
 
 def _splits_at_blanks(backend: Any) -> bool:
@@ -272,7 +272,7 @@ def constant(ids: Sequence[int], rows: int) -> tuple[Ints, NDArray[np.int64]]:
     return np.tile(np.array(ids, dtype=np.int32), rows), np.full(rows, len(ids), np.int64)
 
 
-def chosen(texts: Ragged, index: Ints) -> tuple[Ints, NDArray[np.int64]]:
+def chosen(texts: RaggedTokens, index: Ints) -> tuple[Ints, NDArray[np.int64]]:
     """One of the texts in every row, or nothing where the index is NONE, as a part for `join`."""
     offsets = np.append(texts.offsets, texts.offsets[-1:])  # one more text, an empty one, for NONE
     return ragged_take(texts.ids, offsets, np.where(index == NONE, len(texts.offsets) - 1, index))

@@ -2,30 +2,35 @@
 
 How a probe is shown
 --------------------
-1. The probe's `Method` has `present(run) -> Presentation` and, if several models can be shown together,
-   `across(runs) -> Sequence[Section]`: functions of `assay/probes/NAME/present.py`, which the method uses as they are
-   (`present = staticmethod(present)`). `run` is an `assay.results.run.Run`; `assay.report` is not imported.
-2. What people read is `Text` (`assay.presentation.rich_text`): your own strings, `Name` for whatever comes from data or
-   a model, `Figure` for a number written by `assay.results.formatting`, `Strong`, `Emphasis`, `Code`, `Mark` (the mark
-   of a chart, in running text) and `File` (a link to a table of the run). Never markup: each view escapes by itself.
+1. The probe's `Method` has `present(run) -> Presentation` and, if several models can be shown together, `across(runs)
+   -> Sequence[Section]`: functions of `assay/probes/NAME/present.py`, which the method uses as they are (`present =
+   staticmethod(present)`). `run` is an `assay.results.run.Run`; `assay.report` is not imported.
+2. What people read is `Text` (`assay.presentation.rich_text`): your own strings, `Verbatim` for whatever comes from
+   data or a model, `NumberText` for a number written by `assay.results.formatting`, `Strong`, `Emphasis`, `Code`,
+   `ChartMark` (the mark of a chart, in running text) and `TableLink` (a link to a table of the run). Never markup: each
+   view escapes by itself.
 3. `Presentation.sections` goes on the page; `Presentation.summary` is what the terminal, Markdown and a model card
    print below the headline: one or two tables, and a line on how to read them. A block may be in both. Where the
    headline does not fit a terminal, `Presentation.terminal` is printed in place of both.
-4. Charts (`Table`, `Heat`, `Scatter`, and a `Pick` with a title) have a title, one line on how to read them (`how`),
-   their `data` and the `file` to save these as. `anchor` is their id on the page, after the run's own.
-   - Values with intervals are a `Table` with a column of kind DOTS, whose cells are `Dot`s; parts of a whole are one
-     with a column of kind BARS, whose cells are `Bars`. All cells of a column are drawn on one scale: `ends` fixes it,
-     `reach` gives the values that it has to hold (for several tables on one scale), else it is made from the cells.
+4. Charts (`DisplayTable`, `HeatMap`, `Scatter`, and a `PanelPicker` with a title) have a title, one line on how to read
+   them (`how`), their `data` and the `file` to save these as. `anchor` is their id on the page, after the run's own.
+   - Values with intervals are a `DisplayTable` with a column of kind DOTS, whose cells are `DotCell`s; parts of a whole
+     are one with a column of kind BARS, whose cells are `BarCell`. All cells of a column are drawn on one scale: `ends`
+     fixes it, `reach` gives the values that it has to hold (for several tables on one scale), else it is made from the
+     cells.
    - Filled marks are statistically clear, hollow or pale ones are not, in every chart.
-   - Two groups that mirror each other are one bar each row (`Dot.bar`), not two rows of a map. What has long names runs
-     down a map. A chart of fewer than `FEWEST` units is replaced by a line (`left_out`).
-   - Examples of a number: `Row.examples`, `Heat.examples` with the keys of its rows and columns.
-   - A value that is clear, or not clear, or has a note, is wrapped in `Marked`. The views number, list and link notes.
-   - Rows that are left out, in the middle or at the end: a `Gap` among the rows.
-   - Rows that belong together are a `Group`: its head is above them or, with `Table.heads_beside`, beside them.
-5. What only a study shows about its models, such as what debiasing changed:
-   `of_study(runs: Sequence[StudyRun]) -> Sequence[Section]`; `assay.results.run` has `StudyRun`.
-6. `Pick` lets readers pick one of several `Part`s; a `Part` that is `folded` opens on a click, alone or in a `Pick`.
+   - Two groups that mirror each other are one bar each row (`DotCell.bar`), not two rows of a map. What has long names
+     runs down a map. A chart of fewer than `FEWEST` units is replaced by a line (`left_out`).
+   - Examples of a number: `TableRow.examples`, `HeatMap.examples` with the keys of its rows and columns.
+   - A value that is clear, or not clear, or has a note, is wrapped in `MarkedCell`. The views number, list and link
+     notes.
+   - Rows that are left out, in the middle or at the end: an `OmittedRows` among the rows.
+   - Rows that belong together are a `RowGroup`: its head is above them or, with `DisplayTable.heads_beside`, beside
+     them.
+5. What only a study shows about its models, such as what debiasing changed: `of_study(runs: Sequence[StudyRun]) ->
+   Sequence[Section]`; `assay.results.run` has `StudyRun`.
+6. `PanelPicker` lets readers pick one of several `Panel`s; a `Panel` that is `folded` opens on a click, alone or in a
+   `PanelPicker`.
 
 A new kind of block is a class here, and a macro in report/templates/blocks.html with a case in report/html_elements.py.
 The terminal and Markdown show what `readable` of report/shared.py makes of it: paragraphs and tables.
@@ -38,7 +43,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
-from assay.presentation.rich_text import Name, Text
+from assay.presentation.rich_text import Text, Verbatim
 from assay.results.examples import Wanted
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
@@ -47,7 +52,7 @@ from assay.results.formatting import number
 # --- blocks of text
 
 
-class Role(Enum):
+class TextRole(Enum):
     PLAIN = "plain"
     SMALL = "small"  # small print
     WARNING = "warning"
@@ -55,18 +60,18 @@ class Role(Enum):
 
 
 @dataclass(frozen=True)
-class Prose:
+class Paragraphs:
     """Paragraphs."""
 
     paragraphs: Sequence[Text]
-    role: Role = Role.PLAIN
+    role: TextRole = TextRole.PLAIN
 
 
 # --- headline numbers
 
 
 @dataclass(frozen=True)
-class Score:
+class HeadlineEstimate:
     """A headline estimate: what it is about in words, and which examples show it.
 
     `place` says what it is about by the columns of `Scorecard.places`. `task` and `part` (an identifier, and in words)
@@ -87,7 +92,7 @@ class Scorecard:
     its metrics.
     """
 
-    scores: Sequence[Score]
+    scores: Sequence[HeadlineEstimate]
     counted: Text = ""
     places: Sequence[str] = ("group",)
     probe: str = ""
@@ -98,7 +103,7 @@ class Scorecard:
 
 
 @dataclass(frozen=True)
-class Card:
+class SummaryCard:
     """A run on a reader's first screen: one plain sentence, one number on its scale, one example.
 
     `label` says in words what the number is, `severity` how much it is in a reader's units, `sides` what is to the left
@@ -109,7 +114,7 @@ class Card:
 
     sentence: Text
     label: Text = ""
-    number: Dot | None = None
+    number: DotCell | None = None
     sides: tuple[str, str] | None = None
     examples: Wanted = field(default_factory=dict)
     warning: Text = ""
@@ -135,7 +140,7 @@ class Chart:
     after: Sequence[Text] = ()
 
 
-class Kind(Enum):
+class CellKind(Enum):
     """What the cells of a column are. A string is shown as it is in a column of any kind."""
 
     TEXT = "text"  # Text; a string is taken for a name
@@ -152,14 +157,14 @@ class Kind(Enum):
 
     @property
     def drawn(self) -> bool:
-        return self in (Kind.DOTS, Kind.BARS)
+        return self in (CellKind.DOTS, CellKind.BARS)
 
 
 Ends = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
-class Dot:
+class DotCell:
     """A value with its interval, drawn as a dot on a line; hollow where it is not statistically clear.
 
     `floor` is a tick for the chance level, `reference` another one, which `told` has to explain; a line marks
@@ -181,14 +186,14 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Parts of a whole, by name, drawn as one bar; the names are those of `Column.parts`."""
+class BarCell:
+    """Parts of a whole, by name, drawn as one bar; the names are those of `TableColumn.parts`."""
 
     shares: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedCell:
     """A value that is statistically clear (True) or not (False), or whose note says why something is missing."""
 
     value: Value
@@ -197,11 +202,11 @@ class Marked:
 
 
 Value: TypeAlias = "Text | float | Ends | None"
-TableCell: TypeAlias = "Value | Dot | Bars | Marked"
+TableCell: TypeAlias = "Value | DotCell | BarCell | MarkedCell"
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table. In a drawn column, a page shows the scale in place of the head.
 
     `over` is a head over this column and its neighbours with the same one. `ends`, `reach` and `signed` set the scale
@@ -210,7 +215,7 @@ class Column:
     """
 
     head: Text
-    kind: Kind
+    kind: CellKind
     over: str = ""
     wraps: bool = False
     ends: tuple[float, float] | None = None
@@ -222,31 +227,31 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     cells: Sequence[TableCell]
     examples: Wanted | None = None
 
 
 @dataclass(frozen=True)
-class Gap:
+class OmittedRows:
     """Rows that are left out here: how many, and where they are."""
 
     said: Text
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """Rows that belong together, under or beside a head; `whole` is the total, which stays last. In a column with
     `by_group`, `ends` fixes the scale of the group.
     """
 
-    rows: Sequence[Row | Gap]
+    rows: Sequence[TableRow | OmittedRows]
     head: Text = ""
     whole: bool = False
     ends: tuple[float, float] | None = None
 
 
-class Tools(Enum):
+class TableTools(Enum):
     """What a reader sorts or filters: nothing, rows within their groups, or whole groups."""
 
     NONE = ""
@@ -255,22 +260,22 @@ class Tools(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table(Chart):
+class DisplayTable(Chart):
     """Rows of typed cells. With `heads_beside`, a column called `group` has the groups' heads. A table with two rows
     of heads cannot be sorted.
     """
 
-    columns: Sequence[Column]
-    groups: Sequence[Group]
-    sort: Tools = Tools.ROWS
-    filter: Tools = Tools.ROWS
+    columns: Sequence[TableColumn]
+    groups: Sequence[RowGroup]
+    sort: TableTools = TableTools.ROWS
+    filter: TableTools = TableTools.ROWS
     heads_beside: bool = False
     group: str = ""
     narrow: bool = False
 
     @property
-    def rows(self) -> list[Row]:
-        return [row for group in self.groups for row in group.rows if isinstance(row, Row)]
+    def rows(self) -> list[TableRow]:
+        return [row for group in self.groups for row in group.rows if isinstance(row, TableRow)]
 
 
 Cells = Mapping[tuple[str, str], float]
@@ -278,14 +283,14 @@ Beside = Mapping[str, Mapping[tuple[str, str], float | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heat(Chart):
+class HeatMap(Chart):
     """Values by (row, column) as colours; `beside` has other numbers, which a reader sees with each value. Values in
     `unclear` are pale: not distinguishable from chance.
 
     `name` says which of several maps it is; `row`, `column` and `value` what its rows, columns and values are. What has
     long names should be the rows. `columns` gives the order of the columns; else similar ones are neighbours. `reach`
-    is as in `Column`. `examples` and the keys say which examples belong to a cell. Its data are its cells, unless it
-    has others or a `table` of the run holds them.
+    is as in `TableColumn`. `examples` and the keys say which examples belong to a cell. Its data are its cells, unless
+    it has others or a `table` of the run holds them.
     """
 
     name: str
@@ -304,7 +309,7 @@ class Heat(Chart):
 
 
 @dataclass(frozen=True)
-class Point:
+class ScatterPoint:
     name: str
     group: str
     x: float
@@ -317,7 +322,7 @@ class Scatter(Chart):
     parts (A x, A y) get two kinds of one mark. Of very many points only some are drawn; a `table` of the run has all.
     """
 
-    points: Sequence[Point]
+    points: Sequence[ScatterPoint]
     said: str
     table: str = ""
 
@@ -326,7 +331,7 @@ class Scatter(Chart):
 
 
 @dataclass(frozen=True)
-class Part:
+class Panel:
     """Blocks under a name. If folded, they open with a click on `said` (or on the name)."""
 
     name: str
@@ -337,17 +342,17 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pick(Chart):
+class PanelPicker(Chart):
     """Parts of which a reader picks one, in a menu called `label`; without a script all are shown.
 
     With a title it is one chart: its tables have only captions (their titles) and share its data and its `how`.
     """
 
     label: str
-    parts: Sequence[Part]
+    parts: Sequence[Panel]
 
 
-Block: TypeAlias = Prose | Table | Heat | Scatter | Pick | Part
+Block: TypeAlias = Paragraphs | DisplayTable | HeatMap | Scatter | PanelPicker | Panel
 
 
 @dataclass(frozen=True)
@@ -372,7 +377,7 @@ class Presentation:
     name: str
     asks: str
     lead: Sequence[Block]
-    card: Card
+    card: SummaryCard
     scorecard: Scorecard
     cautions: Sequence[Text]
     citation: Sequence[Text]
@@ -390,30 +395,30 @@ FEWEST = 3
 """A chart needs so many rows, columns or points: two show no pattern that their numbers, in the tables, do not."""
 
 
-def left_out(block: Block) -> Prose | None:
+def left_out(block: Block) -> Paragraphs | None:
     """The line that takes the place of a map, a scatter plot or a chart of bars with fewer than `FEWEST` units.
 
     A map has as many units as its longer side. Tables of numbers can be read however short they are.
     """
     match block:
-        case Heat():
+        case HeatMap():
             units, of = max((len({key[side] for key in block.cells}) for side in (0, 1)), default=0), "rows or columns"
         case Scatter():
             units, of = len(block.points), "points"
-        case Table() if any(isinstance(cell, Dot) and cell.bar for row in block.rows for cell in row.cells):
+        case DisplayTable() if any(isinstance(cell, DotCell) and cell.bar for row in block.rows for cell in row.cells):
             units, of = len(block.rows), "rows"
         case _:
             return None
     if not 0 < units < FEWEST:
         return None
     why = f": not drawn, because it would have fewer than {FEWEST} {of}. The numbers are in the tables."
-    return Prose([[Name(block.title), why]], Role.SMALL)
+    return Paragraphs([[Verbatim(block.title), why]], TextRole.SMALL)
 
 
 # --- tables as they are
 
 
-def data_table(table: Data, named: Mapping[str, str] | None = None, **chart: Any) -> Table:
+def data_table(table: Data, named: Mapping[str, str] | None = None, **chart: Any) -> DisplayTable:
     """A long table as a block; `named` has other names for its columns and texts.
 
     >>> shown = data_table(Data(("who", "n"), [("a", 3), ("b", None)]), {"a": "Ann"})
@@ -423,14 +428,14 @@ def data_table(table: Data, named: Mapping[str, str] | None = None, **chart: Any
     names, columns = named or {}, []
     for place, name in enumerate(table.columns):
         cells = [row[place] for row in table.rows]
-        kind = Kind.NUMBER if any(isinstance(cell, float) for cell in cells) else Kind.COUNT
-        kind = kind if all(isinstance(cell, int | float | None) for cell in cells) else Kind.TEXT
-        columns.append(Column(Name(names.get(name, name.replace("_", " "))), kind))
+        kind = CellKind.NUMBER if any(isinstance(cell, float) for cell in cells) else CellKind.COUNT
+        kind = kind if all(isinstance(cell, int | float | None) for cell in cells) else CellKind.TEXT
+        columns.append(TableColumn(Verbatim(names.get(name, name.replace("_", " "))), kind))
 
-    def shown(column: Column, cell: Cell) -> TableCell:
-        if column.kind is not Kind.TEXT:
+    def shown(column: TableColumn, cell: Cell) -> TableCell:
+        if column.kind is not CellKind.TEXT:
             return cell
         return number(cell) if isinstance(cell, float) else "" if cell is None else names.get(str(cell), str(cell))
 
-    rows = [Row([*map(shown, columns, row)]) for row in table.rows]
-    return Table(columns=columns, groups=[Group(rows)], **chart)
+    rows = [TableRow([*map(shown, columns, row)]) for row in table.rows]
+    return DisplayTable(columns=columns, groups=[RowGroup(rows)], **chart)

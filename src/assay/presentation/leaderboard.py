@@ -13,7 +13,7 @@ from assay.results.run import Run
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedModel:
     """A model of a ranking with its estimate. Its rank is 1 plus the number of models that are clearly less biased."""
 
     run: Run
@@ -31,7 +31,7 @@ class Separation(StrEnum):
 
 
 @dataclass(frozen=True)
-class Pair:
+class ModelPair:
     """Two models of a ranking on the questions that both answered.
 
     `worse` is by how much `other` is more biased than `one`; `p` is before and `corrected` after Holm's correction over
@@ -50,7 +50,7 @@ class Pair:
     @property
     def separation(self) -> Separation:
         """
-        >>> pair = Pair("a", "b", Estimate("s", {}, 0.0, -0.02, 0.03, n=90), 0.4, 0.4, clear=False, smallest=0.05)
+        >>> pair = ModelPair("a", "b", Estimate("s", {}, 0.0, -0.02, 0.03, n=90), 0.4, 0.4, clear=False, smallest=0.05)
         >>> from dataclasses import replace
         >>> pair.separation.value, replace(pair, smallest=0.01).separation.value
         ('tied', 'not enough questions to separate')
@@ -76,8 +76,8 @@ class Ranking:
 
     metric: str
     group: Mapping[str, str]
-    models: Sequence[Ranked]
-    pairs: Sequence[Pair]
+    models: Sequence[RankedModel]
+    pairs: Sequence[ModelPair]
     apart: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class Unranked:
+class UnrankedModel:
     """A model that no ranking has, and why."""
 
     run: Run
@@ -108,7 +108,7 @@ class Leaderboard:
 
     probe: str
     rankings: Sequence[Ranking]
-    unranked: Sequence[Unranked] = ()
+    unranked: Sequence[UnrankedModel] = ()
     sections: Sequence[Section] = ()
     languages: Sequence[Mapping[str, Any]] = ()
 

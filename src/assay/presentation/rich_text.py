@@ -11,14 +11,14 @@ from assay.results.run import TaskScore
 
 
 @dataclass(frozen=True)
-class Name:
+class Verbatim:
     """Text from data or a model; its writing direction must not affect the text around it."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Figure:
+class NumberText:
     """A number as `assay.results.formatting` writes it."""
 
     text: str
@@ -40,7 +40,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Mark:
+class ChartMark:
     """A chart's mark in running text; `place` says which part, if the mark has parts."""
 
     kind: Literal["dot", "hollow", "range", "floor", "reference", "beyond", "before", "part"]
@@ -48,7 +48,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Link:
+class PageLink:
     """A link to a page beside this one."""
 
     text: Text
@@ -56,29 +56,31 @@ class Link:
 
 
 @dataclass(frozen=True)
-class File:
+class TableLink:
     """A link to a table of the run, shown as the path of its file."""
 
     table: str
 
 
-Text: TypeAlias = "str | Name | Figure | Strong | Emphasis | Code | Mark | File | Link | Sequence[Text]"
+Text: TypeAlias = (
+    "str | Verbatim | NumberText | Strong | Emphasis | Code | ChartMark | TableLink | PageLink | Sequence[Text]"
+)
 
 
 def plain(text: Text) -> str:
     """Text as a string without any structure.
 
-    >>> plain(["The model ", Strong(Name("m")), " has γ = ", Figure("-0.1"), "; see ", File("gamma"), "."])
+    >>> plain(["The model ", Strong(Verbatim("m")), " has γ = ", NumberText("-0.1"), "; see ", TableLink("gamma"), "."])
     'The model m has γ = -0.1; see tables/gamma.csv.'
     """
     match text:
         case str():
             return text
-        case Name() | Figure() | Code() | Strong() | Emphasis() | Link():
+        case Verbatim() | NumberText() | Code() | Strong() | Emphasis() | PageLink():
             return plain(text.text)
-        case File():
+        case TableLink():
             return f"tables/{text.table}.csv"
-        case Mark():
+        case ChartMark():
             return ""
     return "".join(map(plain, text))
 
@@ -101,4 +103,4 @@ def task_score_text(score: TaskScore) -> Text:
     """A model's score at its task, with the interval."""
     estimate = score.score
     around = f" {formatting.interval(estimate.low, estimate.high)}" if estimate.low is not None else ""
-    return Figure(f"{formatting.number(estimate.value)}{around}")
+    return NumberText(f"{formatting.number(estimate.value)}{around}")

@@ -18,7 +18,7 @@ from assay.datasets.catalogue import DataSet
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
-    from assay.asking.messages import Prompt
+    from assay.asking.messages import PromptRecord
     from assay.asking.plan import Ask
     from assay.asking.progress import Progress
     from assay.models.base import ServedModel
@@ -119,7 +119,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimRule:
     """A kind of claim that a run makes: estimates of a kind, or rows of a table, differ from `neutral`.
 
     `of` is the kind (`Probe.family_of`, `Probe.family_of_row`), for a table the one whose `column` has the effect; with
@@ -201,7 +201,7 @@ class Probe:
     tables: Mapping[str, TableWords] = field(default_factory=dict)
     data_sets: Sequence[DataSet] = ()
     cautions: Sequence[str] = ()
-    claims: Sequence[Claim] = ()
+    claims: Sequence[ClaimRule] = ()
     family_of: Callable[[str, Mapping[str, str]], str] = lambda metric, group: metric
     family_of_row: Callable[[str, Mapping[str, Any]], str] = lambda table, row: table
     decisive: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
@@ -262,7 +262,7 @@ class Prepared:
     stages: Sequence[Stage]
     notes: Sequence[str]
     seed: int
-    prompts: Mapping[str, Prompt] = field(default_factory=dict, kw_only=True)
+    prompts: Mapping[str, PromptRecord] = field(default_factory=dict, kw_only=True)
     brought: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     model: str = field(default="", kw_only=True)
     served: Sequence[ServedModel] = field(default=(), kw_only=True)
@@ -273,7 +273,7 @@ P = TypeVar("P", bound=Prepared)
 D = TypeVar("D")
 
 
-class Generation(Protocol):
+class QuestionWriter(Protocol):
     """Questions to be written in the authors' file format; `counted` says what counts as one."""
 
     @property
@@ -328,7 +328,7 @@ class Method(Generic[P, D]):
         """The files of a folder that are logs with answers, recognised by their content."""
         return ()
 
-    def generation(self, request: Request) -> Generation:
+    def generation(self, request: Request) -> QuestionWriter:
         """The questions to be written to files."""
         raise self._cannot("cannot generate files")
 
@@ -369,32 +369,47 @@ class Method(Generic[P, D]):
 
     def present(self, run: Run) -> Presentation:
         """What is shown of a run, as data (`assay.presentation.elements`); by default in the descriptor's words."""
-        from assay.presentation.elements import Card, Dot, Presentation, Prose, Score, Scorecard
-        from assay.presentation.rich_text import Figure, Name, Strong, Text
+        from assay.presentation.elements import (
+            DotCell,
+            HeadlineEstimate,
+            Paragraphs,
+            Presentation,
+            Scorecard,
+            SummaryCard,
+        )
+        from assay.presentation.rich_text import NumberText, Strong, Text, Verbatim
         from assay.results.formatting import plural
 
         probe, estimates = self.probe, run.findings.estimates
-        asked: Text = "its questions" if run.questions is None else Figure(plural(run.questions, "question"))
-        made: Text = [asked, " and made ", Figure(plural(len(estimates), "estimate")), " from the answers."]
-        who: list[Text] = ["The probe ", Strong(Name(probe.title)), " asked the model ", Strong(Name(run.model)), " "]
+        asked: Text = "its questions" if run.questions is None else NumberText(plural(run.questions, "question"))
+        made: Text = [asked, " and made ", NumberText(plural(len(estimates), "estimate")), " from the answers."]
+        who: list[Text] = [
+            "The probe ",
+            Strong(Verbatim(probe.title)),
+            " asked the model ",
+            Strong(Verbatim(run.model)),
+            " ",
+        ]
         scores = [
-            Score(e, probe.say_group(e.group), dict(e.group), task=probe.task(e.group), part=probe.part(e.group))
+            HeadlineEstimate(
+                e, probe.say_group(e.group), dict(e.group), task=probe.task(e.group), part=probe.part(e.group)
+            )
             for e in estimates
         ]
         label: Text = ""
-        number: Dot | None = None
+        number: DotCell | None = None
         for first in [score for score in scores if score.estimate.value is not None][:1]:
             e, metric = first.estimate, probe.metric(first.estimate.metric)
-            label = [Name(metric.title), ", " if first.said else "", Name(first.said)]
-            number = Dot(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance, neutral=metric.neutral)
+            label = [Verbatim(metric.title), ", " if first.said else "", Verbatim(first.said)]
+            number = DotCell(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance, neutral=metric.neutral)
         return Presentation(
             name=probe.title,
             asks=probe.asks,
-            lead=[Prose([[*who, made]])],
-            card=Card(["It asked ", made], label, number),
+            lead=[Paragraphs([[*who, made]])],
+            card=SummaryCard(["It asked ", made], label, number),
             scorecard=Scorecard(scores, probe=probe.name),
             cautions=probe.cautions,
-            citation=[["The method: ", Name(probe.paper)]],
+            citation=[["The method: ", Verbatim(probe.paper)]],
             data_set=probe.data_set or probe.name,
         )
 

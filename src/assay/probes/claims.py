@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.base import Claim, Probe
+from assay.probes.base import ClaimRule, Probe
 from assay.probes.diagnose import following_place
 from assay.results.findings import Cell, Estimate, Findings, Table, tidy
 from assay.results.formatting import number
-from assay.results.verdict import CLEAR, OPEN, STANDS_OUT, Family, Grounds, Says, Verdict, VerdictPart
+from assay.results.verdict import CLEAR, OPEN, STANDS_OUT, ClaimFamily, Grounds, Verdict, VerdictKind, VerdictPart
 from assay.stats import benjamini_hochberg, holm
 
 ENOUGH = 2.0
@@ -28,7 +28,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True)
-class _Test:
+class _FamilyTest:
     """One test: where it stands (estimate number, or table and row), its effect, its p and q, and what it is called."""
 
     at: tuple[str, int]
@@ -77,7 +77,7 @@ def with_claims(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -
 
 
 def _of_family(
-    claims: Sequence[Claim], tests: Mapping[str, Sequence[_Test]], families: int
+    claims: Sequence[ClaimRule], tests: Mapping[str, Sequence[_FamilyTest]], families: int
 ) -> dict[tuple[str, int], float]:
     """q of the tests of a family."""
     if any(claim.discoveries for claim in claims):
@@ -90,12 +90,12 @@ def _of_family(
     return {test.at: each for (test, _), each in zip(some, q, strict=True)}
 
 
-def _tests(claim: Claim, findings: Findings, probe: Probe) -> Iterator[_Test]:
+def _tests(claim: ClaimRule, findings: Findings, probe: Probe) -> Iterator[_FamilyTest]:
     """Everything of a kind that has a value, tested or not."""
     for place, e in enumerate(findings.estimates):
         if probe.family_of(e.metric, e.group) == claim.of and e.value is not None:
             found, title = e.value if e.corrected is None else e.corrected, f"the {probe.metric(e.metric).title}"
-            yield _Test(
+            yield _FamilyTest(
                 ("", place), abs(found - _neutral(claim, e)), e.p, e.q, found, _say_group(findings, probe, e), title
             )
     for name, table in findings.tables.items():
@@ -105,7 +105,7 @@ def _tests(claim: Claim, findings: Findings, probe: Probe) -> Iterator[_Test]:
             if probe.family_of_row(name, row) == claim.of and (value := _number(row[claim.column])) is not None:
                 called = ", ".join(str(row[column]) for column in claim.named_by)
                 p, q = (_number(row.get(column)) for column in ("p", "q"))
-                yield _Test((name, place), abs(value - claim.neutral), p, q, value, called)
+                yield _FamilyTest((name, place), abs(value - claim.neutral), p, q, value, called)
 
 
 def _say_group(findings: Findings, probe: Probe, e: Estimate) -> str:
@@ -126,21 +126,21 @@ def _number(cell: Cell) -> float | None:
     return float(cell) if isinstance(cell, int | float) else None
 
 
-def _neutral(claim: Claim, estimate: Estimate) -> float:
+def _neutral(claim: ClaimRule, estimate: Estimate) -> float:
     return estimate.floor if claim.above_floor and estimate.floor is not None else claim.neutral
 
 
-def _smallest(claim: Claim, settings: Mapping[str, Any]) -> float:
+def _smallest(claim: ClaimRule, settings: Mapping[str, Any]) -> float:
     return float(settings.get(claim.setting, claim.smallest))
 
 
 def _family(
-    claim: Claim,
-    tests: Sequence[_Test],
+    claim: ClaimRule,
+    tests: Sequence[_FamilyTest],
     claimed: Mapping[tuple[str, int], bool],
     least: float | None,
     settings: Mapping[str, Any],
-) -> Family:
+) -> ClaimFamily:
     smallest, times = _smallest(claim, settings), 2 if claim.mirrored else 1
     some = [test for test in tests if test.q is not None]
     clear = [test for test in some if claimed.get(test.at)]
@@ -148,7 +148,7 @@ def _family(
     n, n_clear, n_large = (len(own) // times for own in (some, clear, large))
     q = _tidied(min((test.q for test in some if test.q is not None), default=None))
     decides = _tidied(least) if claim.family else q
-    return Family(claim.of, n, q, decides, n_clear, n_large, smallest, claim.family or None)
+    return ClaimFamily(claim.of, n, q, decides, n_clear, n_large, smallest, claim.family or None)
 
 
 def _marked(
@@ -182,8 +182,8 @@ class _Judged:
 
     findings: Findings
     probe: Probe
-    kinds: Sequence[Family]
-    tests: Mapping[str, Sequence[_Test]]
+    kinds: Sequence[ClaimFamily]
+    tests: Mapping[str, Sequence[_FamilyTest]]
     claimed: Mapping[tuple[str, int], bool]
     settings: Mapping[str, Any]
     grounds: Grounds
@@ -191,12 +191,12 @@ class _Judged:
     def verdict(self) -> Verdict | None:
         unusable = self.grounds.unusable or following_place(self.findings.diagnosis)
         if unusable is not None:
-            return Verdict(Says.UNUSABLE, unusable.why, self.kinds, unusable.id, self.parts, unusable.next)
+            return Verdict(VerdictKind.UNUSABLE, unusable.why, self.kinds, unusable.id, self.parts, unusable.next)
         if not self.kinds:
             return None
-        for says in (Says.CLEAR, Says.SMALL):
+        for says in (VerdictKind.CLEAR, VerdictKind.SMALL):
             if told := ", ".join(self._told(says)):
-                how = "large enough for a headline" if says is Says.CLEAR else "too small for a headline"
+                how = "large enough for a headline" if says is VerdictKind.CLEAR else "too small for a headline"
                 found = f"statistically clear and {how}: {told}"
                 return Verdict(says, self._sentence(found, *self._standing), self.kinds, None, self.parts)
         return self._without_claims()
@@ -215,13 +215,13 @@ class _Judged:
     def _sentence(self, *told: str) -> str:
         return "; ".join(filter(None, [self.grounds.manner(self.findings.estimates), *told]))
 
-    def _told(self, says: Says) -> Iterator[str]:
+    def _told(self, says: VerdictKind) -> Iterator[str]:
         """For every kind that decides: how many of it are clear, and the strongest ones by name."""
         for claim, kind in zip(self.probe.claims, self.kinds, strict=True):
-            some = kind.large if says is Says.CLEAR else kind.claimed
+            some = kind.large if says is VerdictKind.CLEAR else kind.claimed
             if kind.family is None or not some:
                 continue
-            least = kind.smallest if says is Says.CLEAR else 0.0
+            least = kind.smallest if says is VerdictKind.CLEAR else 0.0
             clear = [test for test in self.tests[claim.of] if self.claimed.get(test.at) and test.effect >= least]
             clear.sort(key=lambda test: -test.effect)
             named = _some([f"{test.called}: {_signed(test.value)}" for test in clear[:: 2 if claim.mirrored else 1]])
@@ -241,7 +241,7 @@ class _Judged:
             still_open = _some([part.why for part in self.parts if part.status == OPEN])
             rest = [f"not settled: {'; '.join(still_open)}"] if still_open else []
             bounds = grounds.rules_out or "every interval that decides lies within what may stay open"
-            return Verdict(Says.NONE, self._sentence(f"{nothing}, and {bounds}", *rest), self.kinds, None, parts)
+            return Verdict(VerdictKind.NONE, self._sentence(f"{nothing}, and {bounds}", *rest), self.kinds, None, parts)
         reasons = "; ".join([part.why for part in wide[:1]] + [doubt.why for doubt in grounds.doubts])
         needed = [grounds.needed[part.metric] for part in wide if part.metric in grounds.needed]
         most = max(needed, key=lambda each: float("inf") if each.limit is None else each.limit, default=None)
@@ -250,7 +250,9 @@ class _Judged:
         if step is None and most is not None and most.limit is not None:
             step = f"--limit {most.limit} {most.options}".strip()
         told = [*self._standing, nothing + (f", but {reasons}" if reasons else ""), most.why if most else ""]
-        return Verdict(Says.CANNOT if beyond else Says.FEW, self._sentence(*told), self.kinds, None, parts, step)
+        return Verdict(
+            VerdictKind.CANNOT if beyond else VerdictKind.FEW, self._sentence(*told), self.kinds, None, parts, step
+        )
 
 
 def _some(told: Sequence[str]) -> list[str]:
@@ -281,7 +283,7 @@ def _not_ruled_out(findings: Findings, probe: Probe, settings: Mapping[str, Any]
     return found
 
 
-def _open(claim: Claim, each: Estimate, settings: Mapping[str, Any]) -> str:
+def _open(claim: ClaimRule, each: Estimate, settings: Mapping[str, Any]) -> str:
     """Why an interval does not rule out every relevant bias; empty if it does."""
     if each.value is None:
         return "is undefined"

@@ -1,6 +1,6 @@
 """How a model differs from a baseline on the items that both answered.
 
-A probe returns a `Change` for each metric and group; `change_of` computes it, with its interval and p.
+A probe returns a `PairedChange` for each metric and group; `change_of` computes it, with its interval and p.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ZERO = 1e-12
 
 
 @dataclass(frozen=True)
-class Change:
+class PairedChange:
     """A difference without the models' names; changes of one family are corrected together."""
 
     change: Estimate
@@ -57,7 +57,7 @@ class Contrast:
     are sentences to be read together with the differences.
     """
 
-    changes: Sequence[Change]
+    changes: Sequence[PairedChange]
     counts: Sequence[Common]
     tables: Mapping[str, Table] = field(default_factory=dict)
     notes: Sequence[str] = ()
@@ -80,7 +80,7 @@ def change_of(
     family: str | None = None,
     undefined: str | None = None,
     note: str | None = None,
-) -> Change:
+) -> PairedChange:
     """The change of a metric from the first of `values` to the second.
 
     `replicates` are both models' values in the same resamples. `note` says why there is no interval, or what else a
@@ -89,7 +89,7 @@ def change_of(
     before, after = (_tidy(value) for value in values)
     if before is None or after is None:
         gone = Estimate(metric.id, group, None, n=n, note=undefined or "undefined in one of the two")
-        return Change(gone, gone if metric.worse else None, before, after)
+        return PairedChange(gone, gone if metric.worse else None, before, after)
     if replicates is not None and np.allclose(*replicates, rtol=0.0, atol=_ZERO, equal_nan=True):
         interval, note = _no_width, note or ALIKE
 
@@ -106,9 +106,9 @@ def change_of(
     if p is not None and isfinite(p):
         change = replace(change, p=float(f"{p:.10g}"))
     if not metric.worse:
-        return Change(change, None, before, after, family)
+        return PairedChange(change, None, before, after, family)
     reached = metric.badness(np.linspace(low, high, 201))
-    return Change(change, difference(metric.badness, float(np.ptp(reached))), before, after, family)
+    return PairedChange(change, difference(metric.badness, float(np.ptp(reached))), before, after, family)
 
 
 ALIKE = "the two agree in every unit that is resampled, so the interval has no width"

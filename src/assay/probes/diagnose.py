@@ -9,7 +9,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from assay.results.diagnosis import FOLLOWS, FOLLOWS_PLACE, KEYS, Diagnosis, Exchanged, Negation, Place, Ties
+from assay.results.diagnosis import (
+    FOLLOWS,
+    FOLLOWS_PLACE,
+    KEYS,
+    Diagnosis,
+    NegatedPairs,
+    PositionShare,
+    SwappedPairs,
+    Ties,
+)
 from assay.results.findings import NEAR_TIE
 from assay.results.formatting import count, equals, share, share_points
 from assay.results.verdict import CLEAR, Unusable
@@ -21,7 +30,7 @@ FEWEST_PAIRS = 20
 """The fewest exchanged pairs that can show that answers follow the place."""
 
 
-class Thresholds(Protocol):
+class PositionThresholds(Protocol):
     """The settings of a probe whose options have places."""
 
     @property
@@ -33,7 +42,7 @@ class Thresholds(Protocol):
 # --- places
 
 
-def place_shares(names: Sequence[str], chosen: Array, expected: Array, size: Array) -> list[Place]:
+def place_shares(names: Sequence[str], chosen: Array, expected: Array, size: Array) -> list[PositionShare]:
     """Shares of the places, from sums over independent units: answers at each place (unit, place), the number expected
     there if places did not matter (unit, place), and all answers (unit,).
 
@@ -62,8 +71,8 @@ def place_p(share: ArrayLike, excess: ArrayLike, error: ArrayLike, freedom: Arra
     return student_p(excess, np.maximum(error, least), np.where(np.asarray(error) < least, units - 1, freedom))
 
 
-def made_place(name: str, share: float, expected: float, p: float, n: int, part: str = "") -> Place:
-    return Place(name, _share(share), _share(expected), n, _probability(p), part=part)
+def made_place(name: str, share: float, expected: float, p: float, n: int, part: str = "") -> PositionShare:
+    return PositionShare(name, _share(share), _share(expected), n, _probability(p), part=part)
 
 
 def _share(number: float) -> float:
@@ -108,13 +117,13 @@ def following_place(diagnosis: Diagnosis | None, step: str | None = None) -> Unu
 
 
 def diagnosed(
-    thresholds: Thresholds | None,
+    thresholds: PositionThresholds | None,
     missing: Mapping[str, str],
     *,
-    places: Sequence[Place] = (),
-    exchanged: Sequence[Exchanged] = (),
+    places: Sequence[PositionShare] = (),
+    exchanged: Sequence[SwappedPairs] = (),
     ties: Ties | None = None,
-    negation: Negation | None = None,
+    negation: NegatedPairs | None = None,
 ) -> Diagnosis:
     """A diagnosis with its verdict; `missing` has the reason for everything that may be missing."""
     tested = _corrected(places)
@@ -130,13 +139,15 @@ def diagnosed(
     return Diagnosis(bool(told), why, tested or None, exchanged or None, ties, negation, reasons)
 
 
-def _corrected(places: Sequence[Place]) -> list[Place]:
+def _corrected(places: Sequence[PositionShare]) -> list[PositionShare]:
     """With q over all places of the run."""
     q = benjamini_hochberg(np.array([np.nan if each.p is None else each.p for each in places], np.float64))
     return [replace(each, q=_probability(own)) for each, own in zip(places, q.tolist(), strict=True)]
 
 
-def following(places: Sequence[Place], exchanged: Sequence[Exchanged], thresholds: Thresholds) -> list[str]:
+def following(
+    places: Sequence[PositionShare], exchanged: Sequence[SwappedPairs], thresholds: PositionThresholds
+) -> list[str]:
     """Why answers follow the place, if they do; places have a q."""
     told = [
         f"{each.said} got {share(each.share)} of {count(each.n)} answers, {share(each.expected)} were expected "
@@ -151,7 +162,9 @@ def following(places: Sequence[Place], exchanged: Sequence[Exchanged], threshold
     ]
 
 
-def _not_following(places: Sequence[Place], exchanged: Sequence[Exchanged], thresholds: Thresholds | None) -> str:
+def _not_following(
+    places: Sequence[PositionShare], exchanged: Sequence[SwappedPairs], thresholds: PositionThresholds | None
+) -> str:
     told = []
     if places:
         most = max(places, key=lambda each: each.excess)
@@ -162,7 +175,7 @@ def _not_following(places: Sequence[Place], exchanged: Sequence[Exchanged], thre
     return f"answers do not follow the option's place ({'; '.join(told)})"
 
 
-def _how_clearly(most: Place, thresholds: Thresholds | None) -> str:
+def _how_clearly(most: PositionShare, thresholds: PositionThresholds | None) -> str:
     """Whether the share of a place is clearly too large, and why the answers nevertheless do not follow it."""
     if most.excess <= 0 or most.q is None:
         return ""
@@ -172,6 +185,6 @@ def _how_clearly(most: Place, thresholds: Thresholds | None) -> str:
     return f": clearly more, q {equals(most.q)}{limit}"
 
 
-def _same(each: Exchanged) -> str:
+def _same(each: SwappedPairs) -> str:
     where = f" in {each.part}" if each.part else ""
     return f"the same place was chosen in {share(each.share)} of {count(each.n)} exchanged pairs{where}"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import REFUSED, TIED, UNPARSED, parse_answer
-from assay.asking.messages import Prompt, message
+from assay.asking.messages import PromptRecord, message
 from assay.asking.option_prompts import OF_FIELDS, WAYS, lettered, letters_for, unlisted
 from assay.asking.plan import Ask, digest_of
 from assay.asking.queries import (
@@ -45,7 +45,7 @@ ABILITIES = frozenset({"choice", "listed", "text"})
 """A model needs one of these."""
 
 
-class Question(NamedTuple):
+class ListedQuestion(NamedTuple):
     """A question with its options in the order shown; the context may be empty."""
 
     context: str
@@ -75,7 +75,7 @@ def ability_of(way: str) -> str:
 
 
 @dataclass(frozen=True)
-class Listing:
+class QuestionFormat:
     """How questions with listed options are asked and their answers read, in assay's own words.
 
     `way` is an endpoint's (`Ask.ways`); empty for a local model, which scores the letters. `samples` are drawn if the
@@ -104,10 +104,10 @@ class Listing:
         drawn = self.samples if self.ability == "sample" else 1
         return [self.way, drawn, self.tokens, self.chat, *([] if self.listed else ["not listed"])]
 
-    def query(self, asked: Question) -> ChoiceQuery | TextQuery:
+    def query(self, asked: ListedQuestion) -> ChoiceQuery | TextQuery:
         return ListedQuery(*asked) if self.ability == "listed" else self.worded(asked)  # the endpoint's dialect lists
 
-    def worded(self, asked: Question) -> ChoiceQuery | TextQuery:
+    def worded(self, asked: ListedQuestion) -> ChoiceQuery | TextQuery:
         """A question in words, even if an endpoint's dialect lists the options."""
         words = lettered(asked.question, asked.options) if self.listed else unlisted(asked.question)
         if self.ability in ("choice", "listed"):
@@ -119,19 +119,19 @@ class Listing:
             else TextQuery(prompt, self.tokens)
         )
 
-    def columns(self, asked: Sequence[Question]) -> QueryColumns:
+    def columns(self, asked: Sequence[ListedQuestion]) -> QueryColumns:
         return columns_of([self.query(each) for each in asked], self.ability, self.way, chat=self.chat)
 
-    def told(self, asked: Question) -> str:
+    def told(self, asked: ListedQuestion) -> str:
         """A question for people to read: in words, or by field if the endpoint takes fields."""
         return in_fields(asked) if self.way in OF_FIELDS else self.worded(asked).prompt
 
-    def prompt(self, asked: Question, form: str) -> Prompt:
+    def prompt(self, asked: ListedQuestion, form: str) -> PromptRecord:
         """How questions are asked, for run.json: one of them, and the digest of the words around all."""
         slots = tuple(f"{{{place}}}" for place in range(len(asked.options)))
-        around = self.told(Question("{context}", "{question}", slots))
+        around = self.told(ListedQuestion("{context}", "{question}", slots))
         plain = self.told(asked) if self.way in OF_FIELDS else self.worded(asked).plain
-        return Prompt(form, self.told(asked), plain, digest_of([form, around]))
+        return PromptRecord(form, self.told(asked), plain, digest_of([form, around]))
 
     def shares(self, answers: Answers, options: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
         """The probability of every option (row, option); a row sums to 1, or to less if an answer names no option.
@@ -174,7 +174,7 @@ class Listing:
 
 def listing_of(
     answer: str, samples: int, ask: Ask, *, chat: bool = True, tokens: int | None = None, listed: bool = True
-) -> Listing:
+) -> QuestionFormat:
     """How this model is asked; the settings `answer` and `samples` are for endpoints.
 
     A local model that only writes is asked for the letter. If options are not `listed`, the model must write.
@@ -187,20 +187,20 @@ def listing_of(
         if not listed and way not in WRITTEN:
             problem = f"answer={way} is for listed options."
             raise UsageError(problem, f"--set answer={'|'.join(WRITTEN)}", code="unsupported", key="answer")
-        return Listing(way, samples, tokens or TOKENS, chat, listed)
+        return QuestionFormat(way, samples, tokens or TOKENS, chat, listed)
     if answer != "auto":
         raise UsageError(f"answer={answer} is for endpoints.", "Leave it out.", code="unsupported", key="answer")
     if "text" not in ask.abilities:
         problem = "questions with listed options need a language model."
         raise UsageError(problem, "Choose a causal model or an endpoint.", code="missing-ability")
     scored = listed and "choice" in ask.abilities
-    return Listing("" if scored else "text", 1, tokens or TOKENS_HERE[listed], chat, listed)
+    return QuestionFormat("" if scored else "text", 1, tokens or TOKENS_HERE[listed], chat, listed)
 
 
-def in_fields(asked: Question) -> str:
+def in_fields(asked: ListedQuestion) -> str:
     """A question that is asked in fields, for people to read.
 
-    >>> print(in_fields(Question("", "Who slept?", ("Ann", "Bo"))))
+    >>> print(in_fields(ListedQuestion("", "Who slept?", ("Ann", "Bo"))))
     [question]
     Who slept?
     [options]

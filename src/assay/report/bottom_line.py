@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.presentation.elements import Prose, Section
-from assay.presentation.rich_text import Name, Strong, Text, listed
+from assay.presentation.elements import Paragraphs, Section
+from assay.presentation.rich_text import Strong, Text, Verbatim, listed
 from assay.probes import present
 from assay.results.run import Run
-from assay.results.verdict import Says
+from assay.results.verdict import VerdictKind
 
 MOST_NAMED = 6
 """Runs of one verdict that are named."""
-_ORDER = (Says.CLEAR, Says.SMALL, Says.NONE, Says.FEW, Says.CANNOT, Says.UNUSABLE)
+_ORDER = (
+    VerdictKind.CLEAR,
+    VerdictKind.SMALL,
+    VerdictKind.NONE,
+    VerdictKind.FEW,
+    VerdictKind.CANNOT,
+    VerdictKind.UNUSABLE,
+)
 
 
 def bottom_line(runs: Sequence[Run]) -> Text:
     """Each verdict with the runs that have it, the worst bias first; empty for a single run, or without verdicts."""
-    judged: dict[Says, list[Run]] = {}
+    judged: dict[VerdictKind, list[Run]] = {}
     for run in runs:
         verdict = run.findings.verdict
         if run.findings.unusable or verdict is not None:
-            says = Says.UNUSABLE if run.findings.unusable or verdict is None else verdict.says
+            says = VerdictKind.UNUSABLE if run.findings.unusable or verdict is None else verdict.says
             judged.setdefault(says, []).append(run)
     if len(runs) < 2 or not judged:
         return ""
@@ -41,9 +48,9 @@ def bottom_line(runs: Sequence[Run]) -> Text:
 
 def bottom_section(runs: Sequence[Run]) -> list[Section]:
     line = bottom_line(runs)
-    return [Section([Prose([["In all: ", line]])])] if line else []
+    return [Section([Paragraphs([["In all: ", line]])])] if line else []
 
 
 def _name(run: Run, several: bool) -> Text:
     name = present(run).name
-    return [name, " · ", Name(run.model)] if several else name
+    return [name, " · ", Verbatim(run.model)] if several else name

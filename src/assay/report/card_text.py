@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from assay.presentation.elements import Card, Dot, Presentation, Prose, Role, Section
-from assay.presentation.rich_text import Figure, Name, Text, listed
+from assay.presentation.elements import DotCell, Paragraphs, Presentation, Section, SummaryCard, TextRole
+from assay.presentation.rich_text import NumberText, Text, Verbatim, listed
 from assay.probes import present
-from assay.results.examples import Asked, Example, Option
+from assay.results.examples import AskedQuestion, Example, Option
 from assay.results.formatting import clipped, count, interval, number
 from assay.results.run import Run
 
 LONGEST = 240  # characters of a question
 
 
-def shown_card(run: Run, shown: Presentation) -> Card:
+def shown_card(run: Run, shown: Presentation) -> SummaryCard:
     """The probe's card; of answers that cannot be used, which say nothing about bias, no sentence and no number."""
     card = shown.card
     return replace(card, sentence="", number=None) if run.findings.unusable else card
@@ -30,22 +30,22 @@ def card_section(run: Run, *, example: bool = True) -> Section:
         known += [unclear(run, card, dot)] if dot.hollow else []
         between = f" ({'; '.join(known)})" if known else ""
         much = f", {card.severity}" if card.severity else ""
-        said.append([card.label, ": ", Figure(f"{number(dot.value)}{much}{between}")])
+        said.append([card.label, ": ", NumberText(f"{number(dot.value)}{much}{between}")])
     shown = example_of(card, run.findings.examples) if example else None
     said += [["For example: ", in_words(shown.asked[0])]] if shown else []
     said += [card.not_asked] if card.not_asked else []
-    warning = [Prose([card.warning], Role.WARNING)] if card.warning else []
-    return Section([*warning, Prose(said)])
+    warning = [Paragraphs([card.warning], TextRole.WARNING)] if card.warning else []
+    return Section([*warning, Paragraphs(said)])
 
 
-def example_of(card: Card, examples: Sequence[Example]) -> Example | None:
+def example_of(card: SummaryCard, examples: Sequence[Example]) -> Example | None:
     """The first example that shows what the card says; of a run whose examples do not know, one about its number."""
     knows = any(key in each.about for each in examples for key in card.telling)
     wanted = {**card.examples, **(card.telling if knows else {})}
     return next((each for each in examples if each.fits(wanted)), None)
 
 
-def unclear(run: Run, card: Card, dot: Dot) -> str:
+def unclear(run: Run, card: SummaryCard, dot: DotCell) -> str:
     """Why a number is not clear: chance, or the correction where its interval alone would be clear."""
     neutral = dot.neutral if dot.floor is None else dot.floor
     if dot.low is None or dot.high is None or dot.low <= neutral <= dot.high:
@@ -56,12 +56,12 @@ def unclear(run: Run, card: Card, dot: Dot) -> str:
     return f"alone it would be clear; after correction for {every} it is not"
 
 
-def in_words(asked: Asked) -> Text:
+def in_words(asked: AskedQuestion) -> Text:
     """A question as it was put, and what the model chose or wrote.
 
     >>> from assay.presentation.rich_text import plain
     >>> options = [Option("Ann", 0.7, chosen=True), Option("Bob", 0.3, right=True)]
-    >>> plain(in_words(Asked("Ann met Bob.", "Who lied?", options)))
+    >>> plain(in_words(AskedQuestion("Ann met Bob.", "Who lied?", options)))
     '“Ann met Bob. Who lied?” The model chose “Ann” (0.700); the right answer is “Bob”.'
     """
     put = _quoted(" ".join(filter(None, [asked.text, asked.question])), LONGEST)
@@ -75,9 +75,9 @@ def in_words(asked: Asked) -> Text:
 
 
 def _scored(option: Option) -> Text:
-    score = "" if option.score is None else Figure(f" ({number(option.score)})")
+    score = "" if option.score is None else NumberText(f" ({number(option.score)})")
     return [_quoted(option.text), score]
 
 
 def _quoted(text: str, longest: int = 60) -> Text:
-    return ["“", Name(clipped(text, longest)), "”"]
+    return ["“", Verbatim(clipped(text, longest)), "”"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.presentation.elements import Heat, Point, Scatter
+from assay.presentation.elements import HeatMap, Scatter, ScatterPoint
 from assay.results.findings import Table
 from assay.results.formatting import clipped
 
@@ -90,7 +90,7 @@ _OUTLINES = {**SHAPES, _OTHERS: "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0Z"}
 
 
 @dataclass(frozen=True)
-class Shape:
+class PointShape:
     """What a group's points are drawn as."""
 
     shape: str
@@ -102,30 +102,30 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedPoint:
     name: str
     group: str
-    mark: Shape
+    mark: PointShape
     x: float
     y: float
     key: int  # the place of its mark in the legend
 
 
 @dataclass(frozen=True)
-class Plane:
+class ScatterLayout:
     """The picture: its points, its legend (groups that share a mark are one entry), and how many points are missing."""
 
-    points: Sequence[Placed]
-    legend: Sequence[tuple[str, Shape, int]]  # (group, mark, points)
+    points: Sequence[PlacedPoint]
+    legend: Sequence[tuple[str, PointShape, int]]  # (group, mark, points)
     left_out: int
     data: Table  # the points that are drawn
     width: int = PLANE_WIDTH
     height: int = PLANE_HEIGHT
 
 
-def draw_scatter(block: Scatter) -> Plane:
+def draw_scatter(block: Scatter) -> ScatterLayout:
     """The picture of a block that has points; of very many points, every second, third, … of each group."""
-    groups: dict[str, list[Point]] = {}
+    groups: dict[str, list[ScatterPoint]] = {}
     for point in block.points:
         groups.setdefault(point.group, []).append(point)
     step = -(-len(block.points) // MOST_POINTS)
@@ -135,18 +135,18 @@ def draw_scatter(block: Scatter) -> Plane:
     legend = [(group, marks[group], len(groups[group])) for group in own]
     others = [len(points) for group, points in groups.items() if group not in own]
     if others:
-        legend.append((f"{len(others)} other groups", Shape(_OTHERS), sum(others)))
+        legend.append((f"{len(others)} other groups", PointShape(_OTHERS), sum(others)))
     keys = {group: own.index(group) if group in own else len(own) for group in groups}
     spots = _into_box([(point.x, point.y) for point in shown])
     placed = [
-        Placed(point.name, point.group, marks[point.group], x, y, keys[point.group])
+        PlacedPoint(point.name, point.group, marks[point.group], x, y, keys[point.group])
         for point, (x, y) in zip(shown, spots, strict=True)
     ]
     data = Table(("group", "name", "x", "y"), [[point.group, point.name, point.x, point.y] for point in shown])
-    return Plane(placed, legend, len(block.points) - len(shown), data)
+    return ScatterLayout(placed, legend, len(block.points) - len(shown), data)
 
 
-def group_marks(groups: Sequence[str]) -> Mapping[str, Shape]:
+def group_marks(groups: Sequence[str]) -> Mapping[str, PointShape]:
     """A mark for each group; groups of two kinds (EA female, EA male) get two kinds of one shape.
 
     >>> {group: (mark.shape, mark.hollow) for group, mark in group_marks(["A x", "A y", "B x"]).items()}
@@ -159,11 +159,11 @@ def group_marks(groups: Sequence[str]) -> Mapping[str, Shape]:
     firsts, seconds = (list(dict.fromkeys(part[side] for part in parts)) for side in (0, 2))
     if len(groups) > 2 and all(firsts) and len(seconds) == 2 and len(firsts) <= len(shapes):
         return {
-            group: Shape(shapes[firsts.index(first)], second == seconds[1])
+            group: PointShape(shapes[firsts.index(first)], second == seconds[1])
             for group, (first, _, second) in zip(groups, parts, strict=True)
         }
-    plain = [Shape(shape, hollow) for hollow in (False, True) for shape in shapes]
-    return {group: plain[number] if number < len(plain) else Shape(_OTHERS) for number, group in enumerate(groups)}
+    plain = [PointShape(shape, hollow) for hollow in (False, True) for shape in shapes]
+    return {group: plain[number] if number < len(plain) else PointShape(_OTHERS) for number, group in enumerate(groups)}
 
 
 def _into_box(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -191,10 +191,10 @@ _LETTER = 6.6  # the width of a character, about
 
 
 @dataclass(frozen=True)
-class HeatMap:
+class HeatMapLayout:
     """The picture of a heat map: which rows and columns of its block are drawn, in which order."""
 
-    block: Heat
+    block: HeatMap
     rows: Sequence[str]
     columns: Sequence[str]
     end: float  # the value of the strongest colour
@@ -316,7 +316,7 @@ def step(value: float, end: float) -> int:
     return size if value > 0 else -size
 
 
-def draw_heat(block: Heat) -> HeatMap | None:
+def draw_heat(block: HeatMap) -> HeatMapLayout | None:
     """The map of a block; None if it has no cells. Similar rows are neighbours, and similar columns unless the block
     gives their order.
 
@@ -334,7 +334,7 @@ def draw_heat(block: Heat) -> HeatMap | None:
     else:
         shown.sort(key=list(block.columns).index)
     end = scale_for(cells.values() if block.reach is None else block.reach).high
-    return HeatMap(block, kept, shown, end, (len(rows) - len(kept), len(columns) - len(shown)))
+    return HeatMapLayout(block, kept, shown, end, (len(rows) - len(kept), len(columns) - len(shown)))
 
 
 def _strongest(names: Sequence[str], side: int, cells: Mapping[tuple[str, str], float]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import UsageError
-from assay.presentation.elements import Presentation, Score
+from assay.presentation.elements import HeadlineEstimate, Presentation
 from assay.presentation.leaderboard import Leaderboard
 from assay.probes import metric_named, present
 from assay.report.headline import estimates_table
@@ -66,7 +66,7 @@ def _results(run: Run, shown: Presentation) -> list[dict[str, Any]]:
     return results
 
 
-def _metric(probe: str, score: Score) -> dict[str, Any]:
+def _metric(probe: str, score: HeadlineEstimate) -> dict[str, Any]:
     e = score.estimate
     named = f"{metric_named(probe, e.metric).title}, {score.said}"
     if e.low is not None:

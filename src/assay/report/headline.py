@@ -7,8 +7,20 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from assay.presentation.elements import Block, Column, Dot, Group, Kind, Marked, Prose, Row, Score, Table, TableCell
-from assay.presentation.rich_text import Code, Mark
+from assay.presentation.elements import (
+    Block,
+    CellKind,
+    DisplayTable,
+    DotCell,
+    HeadlineEstimate,
+    MarkedCell,
+    Paragraphs,
+    RowGroup,
+    TableCell,
+    TableColumn,
+    TableRow,
+)
+from assay.presentation.rich_text import ChartMark, Code
 from assay.probes import metric_named, run_names, say_group
 from assay.report.shared import lacks_interval
 from assay.results.findings import Cell, Estimate
@@ -20,57 +32,59 @@ MOST_LINES = 400
 """Rows of the table of several models; its data have all."""
 
 
-def by_metric(scores: Sequence[Score]) -> dict[str, list[Score]]:
+def by_metric(scores: Sequence[HeadlineEstimate]) -> dict[str, list[HeadlineEstimate]]:
     """Scores by their metric, both in order of appearance."""
-    found: dict[str, list[Score]] = {}
+    found: dict[str, list[HeadlineEstimate]] = {}
     for score in scores:
         found.setdefault(score.estimate.metric, []).append(score)
     return found
 
 
-def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, probe: str = "", **chart: Any) -> Table:
+def estimates_block(
+    groups: Sequence[tuple[str, Sequence[HeadlineEstimate]]], level: str, probe: str = "", **chart: Any
+) -> DisplayTable:
     """Estimates of a probe under the heads of their groups, which then have scales of their own; `level` is what
     intervals are called. Columns for which no estimate has anything are left out.
     """
     every = [score.estimate for _, own in groups for score in own]
     optional = {
-        "corrected": Column("corrected for chance", Kind.NUMBER),
-        "low": Column(level, Kind.INTERVAL),
-        "floor": Column("chance level", Kind.NUMBER),
-        "p": Column("p", Kind.PROBABILITY),
-        "q": Column("q", Kind.PROBABILITY),
+        "corrected": TableColumn("corrected for chance", CellKind.NUMBER),
+        "low": TableColumn(level, CellKind.INTERVAL),
+        "floor": TableColumn("chance level", CellKind.NUMBER),
+        "p": TableColumn("p", CellKind.PROBABILITY),
+        "q": TableColumn("q", CellKind.PROBABILITY),
     }
     has = {key: column for key, column in optional.items() if any(getattr(e, key) is not None for e in every)}
     headed = any(head for head, _ in groups)
     columns = [
-        *(Column("asked about", Kind.TEXT), Column("value", Kind.NUMBER)),
-        Column("on its scale" if headed else "value", Kind.DOTS, signed=False, by_group=headed),
-        *(*has.values(), Column("n", Kind.COUNT)),
+        *(TableColumn("asked about", CellKind.TEXT), TableColumn("value", CellKind.NUMBER)),
+        TableColumn("on its scale" if headed else "value", CellKind.DOTS, signed=False, by_group=headed),
+        *(*has.values(), TableColumn("n", CellKind.COUNT)),
     ]
 
-    def row(score: Score) -> Row:
+    def row(score: HeadlineEstimate) -> TableRow:
         e = score.estimate
         unsure = lacks_interval(e) and "low" in has
-        cells: list[TableCell] = [score.said, Marked(e.value, note=None if unsure else e.note), dot_of(e, probe)]
+        cells: list[TableCell] = [score.said, MarkedCell(e.value, note=None if unsure else e.note), dot_of(e, probe)]
         found: dict[str, TableCell] = {key: "" if (own := getattr(e, key)) is None else own for key in has}
         if "low" in has:
-            found["low"] = Marked((e.low, e.high), note=e.note if unsure else None)
+            found["low"] = MarkedCell((e.low, e.high), note=e.note if unsure else None)
         cells += found.values()
-        return Row([*cells, e.n], score.examples)
+        return TableRow([*cells, e.n], score.examples)
 
-    rows = [Group([row(score) for score in own], head) for head, own in groups]
-    return Table(columns=columns, groups=rows, **chart)
+    rows = [RowGroup([row(score) for score in own], head) for head, own in groups]
+    return DisplayTable(columns=columns, groups=rows, **chart)
 
 
-def dot_of(estimate: Estimate, probe: str) -> Dot:
+def dot_of(estimate: Estimate, probe: str) -> DotCell:
     """An estimate drawn, hollow where it is not distinguishable from chance; the dot is the number that the interval
     belongs to.
     """
     e, hollow, neutral = estimate, estimate.could_be_chance, metric_named(probe, estimate.metric).neutral
     if e.corrected is None:
-        return Dot(e.value, e.low, e.high, e.floor, hollow=hollow, neutral=neutral)
+        return DotCell(e.value, e.low, e.high, e.floor, hollow=hollow, neutral=neutral)
     told = f"The paper’s value is {number(e.value)}."
-    return Dot(e.corrected, e.low, e.high, e.floor, e.value, hollow, told, neutral)
+    return DotCell(e.corrected, e.low, e.high, e.floor, e.value, hollow, told, neutral)
 
 
 def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Block:
@@ -88,14 +102,19 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
         for name, e in own
     ]
     if not lines:
-        return Prose(["No estimate is defined in more than one of these runs."])
+        return Paragraphs(["No estimate is defined in more than one of these runs."])
     shown, left = lines[:MOST_LINES], len(lines) - MOST_LINES
     numbers = ("value", "corrected", "low", "high", "floor", "p", "q", "n")
     data = [[metric, said, name, *(getattr(e, each) for each in numbers)] for metric, said, name, e in lines]
-    return Table(
+    return DisplayTable(
         title="Headline numbers by model",
         how=[
-            *("each dot ", Mark("dot"), " is a model’s estimate, the line its interval, the tick ", Mark("floor")),
+            *(
+                "each dot ",
+                ChartMark("dot"),
+                " is a model’s estimate, the line its interval, the tick ",
+                ChartMark("floor"),
+            ),
             " the chance level. Overlapping intervals do not show that two models are equal; ",
             *(Code("assay compare"), " tests differences on the same questions."),
         ],
@@ -103,13 +122,13 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
         file=f"{probe}-models",
         anchor="models",
         columns=[
-            *(Column("asked about", Kind.TEXT), Column("model", Kind.TEXT)),
-            Column("on its scale", Kind.DOTS, signed=False, by_group=True),
-            *(Column("value", Kind.NUMBER), Column("interval", Kind.INTERVAL)),
+            *(TableColumn("asked about", CellKind.TEXT), TableColumn("model", CellKind.TEXT)),
+            TableColumn("on its scale", CellKind.DOTS, signed=False, by_group=True),
+            *(TableColumn("value", CellKind.NUMBER), TableColumn("interval", CellKind.INTERVAL)),
         ],
         groups=[
-            Group(
-                [Row([said, name, dot_of(e, probe), e.value, (e.low, e.high)]) for _, said, name, e in own],
+            RowGroup(
+                [TableRow([said, name, dot_of(e, probe), e.value, (e.low, e.high)]) for _, said, name, e in own],
                 metric_named(probe, metric).title,
             )
             for metric, own in groupby(shown, key=itemgetter(0))

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from assay.files.atomic import write_atomically
-from assay.presentation.elements import Block, Prose, Role, Section, Table
+from assay.presentation.elements import Block, DisplayTable, Paragraphs, Section, TextRole
 from assay.presentation.leaderboard import Leaderboard
 from assay.presentation.rich_text import Text, plain
 from assay.probes import across, known_probe, present, spelled_out, table_words
@@ -25,7 +25,7 @@ from assay.report.bottom_line import bottom_line
 from assay.report.card_text import example_of, shown_card, unclear
 from assay.report.drawing import Scale, scale_for
 from assay.report.headline import beside
-from assay.report.html_elements import Blocks
+from assay.report.html_elements import ElementRenderer
 from assay.report.html_tables import described
 from assay.report.leaderboard_sections import ranking_sections
 from assay.report.page_templates import rendered
@@ -35,7 +35,7 @@ from assay.results.examples import Example, Wanted
 from assay.results.formatting import number as written
 from assay.results.formatting import plural
 from assay.results.run import Run, read_missing
-from assay.results.verdict import Says
+from assay.results.verdict import VerdictKind
 
 MOST_EXAMPLES = 360
 """Examples on a page, shared out over its runs."""
@@ -63,14 +63,14 @@ _RECORDED = {
 }
 
 
-class Told:
+class RunView:
     """What the templates of pages show of a run. `uid` begins the ids of its parts, `place` the links to its files."""
 
     def __init__(self, run: Run, uid: str, place: str = "", examples: Sequence[Example] = ()) -> None:
         self.run, self.uid, self.examples, self.place = run, uid, examples, place
         self.shown = present(run)
         notes = notes_of(self.shown.sections, self.shown.scorecard.estimates)
-        self.view = Blocks(uid, place, self.has, notes, run.level, partial(spelled_out, run.probe))
+        self.view = ElementRenderer(uid, place, self.has, notes, run.level, partial(spelled_out, run.probe))
 
     def details(self) -> Markup:
         """All that the page shows of the run below its card."""
@@ -92,7 +92,7 @@ class Told:
     def found(self) -> Markup:
         """Warnings, the main chart, and folded everything else that was found."""
         lead = self.shown.lead
-        warnings = [block for block in lead if isinstance(block, Prose) and block.role is Role.WARNING]
+        warnings = [block for block in lead if isinstance(block, Paragraphs) and block.role is TextRole.WARNING]
         words = self.view.blocks([block for block in lead if block not in warnings])
         in_words = self.view.fold("In words", "what was asked, and what was found", words)
         return self.view.blocks(warnings) + self.view.unfolding(self.shown.sections, in_words)
@@ -109,7 +109,7 @@ class Told:
         """The run on the first screen."""
         findings = self.run.findings
         card, verdict = shown_card(self.run, self.shown), findings.verdict
-        says = Says.UNUSABLE if findings.unusable else verdict.says if verdict else None
+        says = VerdictKind.UNUSABLE if findings.unusable else verdict.says if verdict else None
         number = card.number
         ends = [] if number is None else [number.value, number.low, number.high, number.floor]
         return {
@@ -153,8 +153,8 @@ class Told:
     @staticmethod
     def beside(uid: str, block: Block, sections: Sequence[Section], *, fold: bool = False) -> Markup:
         """What several runs of its probe show together, under this id; with `fold` only the first chart is open."""
-        view = Blocks(uid)
-        first, rows = view.block(block), len(block.rows) if isinstance(block, Table) else 0
+        view = ElementRenderer(uid)
+        first, rows = view.block(block), len(block.rows) if isinstance(block, DisplayTable) else 0
         if not fold:
             return first + view.sections(sections)
         if rows > MOST_ROWS:
@@ -178,11 +178,11 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         of_probe, anchor = list(own), f"p{len(parts) + 1}"
         many = len(of_probe) > 1
         shown = [
-            Told(run, f"{anchor}-{number}" if many else anchor, _link_to(run, folder), run.findings.examples[:each])
+            RunView(run, f"{anchor}-{number}" if many else anchor, _link_to(run, folder), run.findings.examples[:each])
             for number, run in enumerate(of_probe, 1)
         ]
         headlines = [told.shown.scorecard.estimates for told in shown]
-        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe), fold=True) if many else ""
+        together = RunView.beside(anchor, beside(of_probe, headlines), across(of_probe), fold=True) if many else ""
         names = {told.shown.name for told in shown}
         name = names.pop() if len(names) == 1 else known_probe(of_probe[0].probe).title
         parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "name": name, "beside": together})
@@ -201,14 +201,14 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         languages=languages(told.shown for told in every),
         ranked=_ranked(boards),
         about=_about(runs),
-        bottom=Blocks("bottom").text(bottom_line(runs)),
+        bottom=ElementRenderer("bottom").text(bottom_line(runs)),
     )
     whole = page(details=details) if (details := _details(every)) else ""
     fits = len(runs) == 1 or 0 < len(whole.encode("utf-8", "replace")) < MOST_BYTES
     return whole if fits else page(details={})
 
 
-def _details(runs: Sequence[Told]) -> Mapping[str, Markup]:
+def _details(runs: Sequence[RunView]) -> Mapping[str, Markup]:
     """The details of every run by its uid; none of several where they alone are too long together."""
     found: dict[str, Markup] = {}
     length = 0
@@ -223,7 +223,7 @@ def _details(runs: Sequence[Told]) -> Mapping[str, Markup]:
 def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:
     """The leaderboards, each with its section."""
     sections = ranking_sections(boards)
-    return [(each, Blocks(each.anchor, notes=notes_of([each])).blocks(each.blocks, 3)) for each in sections]
+    return [(each, ElementRenderer(each.anchor, notes=notes_of([each])).blocks(each.blocks, 3)) for each in sections]
 
 
 def _about(runs: Sequence[Run]) -> str:
@@ -261,11 +261,11 @@ def write_page(path: Path, title: Text, sections: Sequence[Section], kind: str =
 
 def render_page(title: Text, sections: Sequence[Section], kind: str = "") -> str:
     """The page as text; every section has a heading, and its anchor as id."""
-    views = [Blocks(section.anchor, notes=notes_of([section])) for section in sections]
+    views = [ElementRenderer(section.anchor, notes=notes_of([section])) for section in sections]
     return rendered(
         "sections.html",
         title=plain(title),
-        heading=Blocks("").text(title),
+        heading=ElementRenderer("").text(title),
         kind=kind,
         sections=[
             (section, view, view.blocks(section.blocks, 3)) for section, view in zip(sections, views, strict=True)

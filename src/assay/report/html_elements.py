@@ -10,28 +10,50 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from assay.presentation.elements import Block, Heat, Part, Pick, Prose, Scatter, Scorecard, Section, Table, left_out
-from assay.presentation.rich_text import Code, Emphasis, Figure, File, Link, Mark, Name, Strong, Text, plain
+from assay.presentation.elements import (
+    Block,
+    DisplayTable,
+    HeatMap,
+    Panel,
+    PanelPicker,
+    Paragraphs,
+    Scatter,
+    Scorecard,
+    Section,
+    left_out,
+)
+from assay.presentation.rich_text import (
+    ChartMark,
+    Code,
+    Emphasis,
+    NumberText,
+    PageLink,
+    Strong,
+    TableLink,
+    Text,
+    Verbatim,
+    plain,
+)
 from assay.probes import metric_named
 from assay.report.drawing import draw_heat, draw_scatter
 from assay.report.headline import by_metric, estimates_block, estimates_table
-from assay.report.html_tables import LOOKS, NOTHING, Drawn
+from assay.report.html_tables import LOOKS, NOTHING, TableRenderer
 from assay.report.page_templates import environment, minus
 from assay.report.shared import on_intervals
 from assay.results.examples import Wanted
 from assay.results.formatting import plural
 
-_TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
+_TAGS = {Verbatim: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
 
 
 def _titled(block: Block) -> str:
     """The title of a chart, or the label of several to pick from; empty for anything else."""
     match block:
-        case Table() | Heat() | Scatter():
+        case DisplayTable() | HeatMap() | Scatter():
             return "" if left_out(block) else block.title
-        case Pick():
+        case PanelPicker():
             return block.title or block.label.removesuffix(" of")
-        case Part():
+        case Panel():
             return next(filter(None, map(_titled, block.blocks)), "")
     return ""
 
@@ -39,23 +61,23 @@ def _titled(block: Block) -> str:
 def _inside(chart: Block) -> str:
     """What a folded chart holds, in a few words."""
     match chart:
-        case Table():
+        case DisplayTable():
             return plural(len(chart.rows), "row")
-        case Heat():
+        case HeatMap():
             sizes = len({row for row, _ in chart.cells}), len({column for _, column in chart.cells})
             return f"a map of {sizes[0]} by {sizes[1]}"
         case Scatter():
             return f"a picture of {plural(len(chart.points), 'point')}"
-        case Pick():
+        case PanelPicker():
             return f"{plural(len(chart.parts), 'part')} to choose from"
     return ""
 
 
-BEYOND: Text = [" An arrow ", Mark("beyond"), " points to a value beyond the scale."]
+BEYOND: Text = [" An arrow ", ChartMark("beyond"), " points to a value beyond the scale."]
 
 
 @dataclass
-class Blocks:
+class ElementRenderer:
     """Renders the blocks of one part of a page. `uid` begins all ids, `place` the links to the run's files;
     `has` says whether the page has an example for a number, and `notes` has the numbers of notes. `spelled_out`
     spells out the codes in what examples are about.
@@ -85,16 +107,16 @@ class Blocks:
         match text:
             case str():
                 return escape(text)
-            case Figure():
+            case NumberText():
                 return escape(minus(text.text))
-            case Name() | Strong() | Emphasis() | Code():
+            case Verbatim() | Strong() | Emphasis() | Code():
                 tag = _TAGS[type(text)]
                 return Markup(f"<{tag}>{{}}</{tag}>").format(self.text(text.text))
-            case File():
+            case TableLink():
                 return Markup('<a href="{}">{}</a>').format(self.link_to(text.table), plain(text))
-            case Link():
+            case PageLink():
                 return Markup('<a href="{}">{}</a>').format(text.to, self.text(text.text))
-            case Mark():
+            case ChartMark():
                 return Markup(
                     self.macros.part_key(LOOKS[text.place]) if text.kind == "part" else self.marks.key(text.kind)
                 )
@@ -152,31 +174,31 @@ class Blocks:
         macros = self.macros
         block = left_out(block) or block
         match block:
-            case Prose():
+            case Paragraphs():
                 return Markup(macros.prose(list(map(self.text, block.paragraphs)), block.role.value))
-            case Part():
-                said = self.text(block.said or Name(block.name))
+            case Panel():
+                said = self.text(block.said or Verbatim(block.name))
                 return Markup(macros.part(block, said, self.blocks(block.blocks, level, bare=bare)))
-            case Pick():
+            case PanelPicker():
                 parts = [self.block(part, level, bare=bool(block.title)) for part in block.parts]
                 inner = Markup(macros.pick(block.label, parts))
                 return self._framed(block, level, inner) if block.title else inner
-            case Table():
+            case DisplayTable():
                 return self._table(block, level, bare)
-            case Heat():
+            case HeatMap():
                 return self._heat(block, level)
             case Scatter():
                 identity = self._id(block.anchor)
                 drawn = draw_scatter(block)
                 more: Sequence[Text] = ()
                 if drawn.left_out and block.table:
-                    more = [[f"{drawn.left_out:,} more are not drawn: ", File(block.table), "."]]
+                    more = [[f"{drawn.left_out:,} more are not drawn: ", TableLink(block.table), "."]]
                 inner = Markup(macros.scatter(drawn, f"{identity}-map", block.said))
                 return self._framed(block, level, inner, identity, data=block.data or drawn.data, more=more)
 
     def _framed(
         self,
-        chart: Table | Heat | Scatter | Pick,
+        chart: DisplayTable | HeatMap | Scatter | PanelPicker,
         level: int,
         inner: Markup,
         identity: str = "",
@@ -208,7 +230,7 @@ class Blocks:
 
     # --- heat maps
 
-    def _heat(self, block: Heat, level: int) -> Markup:
+    def _heat(self, block: HeatMap, level: int) -> Markup:
         drawn = draw_heat(block)
         if drawn is None:
             return Markup("")
@@ -221,9 +243,9 @@ class Blocks:
 
     # --- tables
 
-    def _table(self, table: Table, level: int, bare: bool, below: Markup = NOTHING) -> Markup:
+    def _table(self, table: DisplayTable, level: int, bare: bool, below: Markup = NOTHING) -> Markup:
         identity = self._id(table.anchor)
-        drawn = Drawn(self, table)
+        drawn = TableRenderer(self, table)
         caption = table.title if bare else ""
         label = f"{identity}-caption" if bare else f"{identity}-title"
         inner = Markup(self.macros.table(table, drawn.heads(), drawn.bodies(), label, caption)) + below
@@ -234,23 +256,31 @@ class Blocks:
         """The headline numbers, by metric, with the notes of the whole run."""
         notes = Markup(self.macros.notes(self))
         if not card.scores:
-            return self.block(Prose(["This run has no estimates."])) + notes
+            return self.block(Paragraphs(["This run has no estimates."])) + notes
         estimates, metrics = card.estimates, by_metric(card.scores)
         words = [metric_named(card.probe, metric) for metric in metrics]
-        line = [", the line ", Mark("range"), f" its {self.level}"] if any(e.low is not None for e in estimates) else []
-        tick = [", the tick ", Mark("floor"), " its chance level"]
-        papers = [", the dotted line ", Mark("reference"), " the value before correction for chance"]
+        line = (
+            [", the line ", ChartMark("range"), f" its {self.level}"]
+            if any(e.low is not None for e in estimates)
+            else []
+        )
+        tick = [", the tick ", ChartMark("floor"), " its chance level"]
+        papers = [", the dotted line ", ChartMark("reference"), " the value before correction for chance"]
         shown = estimates_block(
             [(metric.title, own) for metric, own in zip(words, metrics.values(), strict=True)],
             self.level,
             card.probe,
             title="Headline numbers",
             how=[
-                *("the dot ", Mark("dot"), " is the estimate"),
+                *("the dot ", ChartMark("dot"), " is the estimate"),
                 *line,
                 *(papers if any(e.corrected is not None for e in estimates) else []),
                 *(tick if any(e.floor is not None for e in estimates) else []),
-                *("; a hollow dot ", Mark("hollow"), " is not statistically clear. Each metric has its own scale. "),
+                *(
+                    "; a hollow dot ",
+                    ChartMark("hollow"),
+                    " is not statistically clear. Each metric has its own scale. ",
+                ),
                 *(on_intervals(estimates), " ", card.counted),
             ],
             data=estimates_table(estimates),

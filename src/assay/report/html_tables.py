@@ -10,15 +10,26 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from assay.presentation.elements import Bars, Column, Dot, Gap, Group, Kind, Marked, Row, Table, TableCell
-from assay.presentation.rich_text import Name, plain
+from assay.presentation.elements import (
+    BarCell,
+    CellKind,
+    DisplayTable,
+    DotCell,
+    MarkedCell,
+    OmittedRows,
+    RowGroup,
+    TableCell,
+    TableColumn,
+    TableRow,
+)
+from assay.presentation.rich_text import Verbatim, plain
 from assay.report.drawing import MARGIN, WIDTH, Scale, scale_for
 from assay.report.page_templates import minus
 from assay.report.shared import named, unmarked, written
 from assay.results.formatting import interval, number, plural, share
 
 if TYPE_CHECKING:
-    from assay.report.html_elements import Blocks
+    from assay.report.html_elements import ElementRenderer
 
 LOOKS = ("square", "circle", "diamond", "others", "upended")
 """The classes of style.css that colour a bar's parts."""
@@ -30,7 +41,7 @@ MOST_ROWS = 600
 
 
 @dataclass(frozen=True)
-class Cell:
+class HtmlCell:
     """A cell of a table: its element, attributes and content."""
 
     content: Markup
@@ -59,13 +70,13 @@ def _attributes(scope: str, css: str, columns: int, rows: int) -> Markup:
     return Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in written.items() if value)
 
 
-Body = list[tuple[str, Sequence[Cell]]]  # of every row, its class and its cells
+Body = list[tuple[str, Sequence[HtmlCell]]]  # of every row, its class and its cells
 
 
-class Drawn:
+class TableRenderer:
     """A table with the scales of its drawn columns."""
 
-    def __init__(self, view: Blocks, table: Table) -> None:
+    def __init__(self, view: ElementRenderer, table: DisplayTable) -> None:
         self.view, self.table = view, table
         self.has_examples = any(row.examples is not None for row in table.rows)
         self.width = len(table.columns) + table.heads_beside + self.has_examples
@@ -73,17 +84,17 @@ class Drawn:
         self.scales: dict[int, Scale] = {}  # of the columns that are drawn, in the whole table or in the group at hand
         self._rescale(table.groups, [place for place, column in enumerate(table.columns) if column.kind.drawn])
 
-    def _rescale(self, groups: Sequence[Group], places: Sequence[int]) -> None:
-        rows = [row for group in groups for row in group.rows if isinstance(row, Row)]
+    def _rescale(self, groups: Sequence[RowGroup], places: Sequence[int]) -> None:
+        rows = [row for group in groups for row in group.rows if isinstance(row, TableRow)]
         for place in places:
-            dots = [dot for row in rows if isinstance(dot := row.cells[place], Dot)]
+            dots = [dot for row in rows if isinstance(dot := row.cells[place], DotCell)]
             column = self.table.columns[place]
             if column.by_group and len(groups) == 1:
                 column = replace(column, ends=groups[0].ends or column.ends)
             scale = self.scales[place] = _scale(column, dots)
             self.beyond = self.beyond or any(dot.value is not None and scale.beyond(dot.value) for dot in dots)
 
-    def heads(self) -> list[list[Cell]]:
+    def heads(self) -> list[list[HtmlCell]]:
         """One row of heads, or two if some columns share a head."""
         columns = self.table.columns
         own = [self._head(place) for place in range(len(columns))]
@@ -95,15 +106,17 @@ class Drawn:
         for over, places in groupby(range(len(columns)), key=lambda place: columns[place].over):
             heads = [own[place] for place in places]
             if over:
-                upper.append(Cell(Markup("<bdi>{}</bdi>").format(over), "th", "colgroup", "over", columns=len(heads)))
+                upper.append(
+                    HtmlCell(Markup("<bdi>{}</bdi>").format(over), "th", "colgroup", "over", columns=len(heads))
+                )
                 lower += heads
             else:
                 upper += [_tall(head) for head in heads]
         return [[*upper, *(_tall(head) for head in last)], lower]
 
-    def _head(self, place: int) -> Cell:
+    def _head(self, place: int) -> HtmlCell:
         column = self.table.columns[place]
-        if column.kind is Kind.TEXT:
+        if column.kind is CellKind.TEXT:
             return _head(self.view.text(column.head))
         if not column.kind.drawn:
             return _head(self.view.text(column.head), "num wrapped" if column.wraps else "num")
@@ -117,64 +130,66 @@ class Drawn:
         left_out = max(0.0, 1 - MOST_ROWS / max(1, len(self.table.rows)))
         return [(self._body(_beginning(group, left_out)), group.whole) for group in self.table.groups]
 
-    def _body(self, group: Group) -> Body:
+    def _body(self, group: RowGroup) -> Body:
         rows: Body = []
-        beside: Cell | None = None
+        beside: HtmlCell | None = None
         if group.head:
-            said = self.view.text(Name(group.head) if isinstance(group.head, str) else group.head)
+            said = self.view.text(Verbatim(group.head) if isinstance(group.head, str) else group.head)
             if self.table.heads_beside:
-                beside = Cell(said, "th", "rowgroup", rows=len(group.rows))
+                beside = HtmlCell(said, "th", "rowgroup", rows=len(group.rows))
             else:
                 rows.append(("head", self._group_head(group, said)))
         for row in group.rows:
-            if isinstance(row, Gap):
-                rows.append(("more", [Cell(self.view.text(row.said), columns=self.width)]))
+            if isinstance(row, OmittedRows):
+                rows.append(("more", [HtmlCell(self.view.text(row.said), columns=self.width)]))
             else:
                 rows.append(("", [*([beside] if beside else []), *self._row(group, row)]))
                 beside = None
         return rows
 
-    def _group_head(self, group: Group, said: Markup) -> list[Cell]:
+    def _group_head(self, group: RowGroup, said: Markup) -> list[HtmlCell]:
         """A head over all columns, or over the columns before the one that shows the group's scale."""
         place = next((place for place, column in enumerate(self.table.columns) if column.by_group), None)
         if place is None:
-            return [Cell(said, "th", "rowgroup", columns=self.width)]
+            return [HtmlCell(said, "th", "rowgroup", columns=self.width)]
         self._rescale([group], [place])
-        dots = [cell for row in group.rows if isinstance(row, Row) and isinstance(cell := row.cells[place], Dot)]
+        dots = [
+            cell for row in group.rows if isinstance(row, TableRow) and isinstance(cell := row.cells[place], DotCell)
+        ]
         axis = self.view.marks.axis(self.scales[place]) if any(dot.value is not None for dot in dots) else ""
-        rest = Cell(NOTHING, columns=self.width - place - 1)
-        return [Cell(said, "th", "rowgroup", columns=place), Cell(Markup(axis), css="drawing"), rest]
+        rest = HtmlCell(NOTHING, columns=self.width - place - 1)
+        return [HtmlCell(said, "th", "rowgroup", columns=place), HtmlCell(Markup(axis), css="drawing"), rest]
 
-    def _row(self, group: Group, row: Row) -> list[Cell]:
+    def _row(self, group: RowGroup, row: TableRow) -> list[HtmlCell]:
         what = named(self.table, group, row)
         cells = [self._cell(group, place, cell, what) for place, cell in enumerate(row.cells)]
         if self.has_examples:
             about = row.examples
             see = self.view.marks.see(self.view, about, what) if about is not None else ""
-            cells.append(Cell(Markup(see)))
+            cells.append(HtmlCell(Markup(see)))
         return cells
 
-    def _cell(self, group: Group, place: int, cell: TableCell, what: str) -> Cell:
+    def _cell(self, group: RowGroup, place: int, cell: TableCell, what: str) -> HtmlCell:
         column, value = self.table.columns[place], unmarked(cell)
-        if isinstance(value, Dot):
+        if isinstance(value, DotCell):
             told = f"{plain(group.head)}, {what}:" if column.by_group else f"{what}: {plain(column.head)}"
             drawn = (value, self.scales[place], f"{told} {number(value.value)}", value.told or described(value))
-            return Cell(Markup(self.view.marks.draw(*drawn)), css="drawing")
-        if isinstance(value, Bars):
-            return Cell(self._bars(column, value, what), css="drawing")
-        if column.kind is Kind.TEXT:
-            said = self.view.text(Name(value) if isinstance(value, str) else value or "")
+            return HtmlCell(Markup(self.view.marks.draw(*drawn)), css="drawing")
+        if isinstance(value, BarCell):
+            return HtmlCell(self._bars(column, value, what), css="drawing")
+        if column.kind is CellKind.TEXT:
+            said = self.view.text(Verbatim(value) if isinstance(value, str) else value or "")
             first = place == 0
-            return Cell(said, "th" if first else "td", "row" if first else "", "" if first else "words")
+            return HtmlCell(said, "th" if first else "td", "row" if first else "", "" if first else "words")
         content = escape(value if isinstance(value, str) else minus(written(column, cell)))
-        if not isinstance(cell, Marked):
-            return Cell(content, css="num")
-        if cell.clear and not any(each.kind is Kind.DOTS for each in self.table.columns):
+        if not isinstance(cell, MarkedCell):
+            return HtmlCell(content, css="num")
+        if cell.clear and not any(each.kind is CellKind.DOTS for each in self.table.columns):
             content = Markup("<b>{}</b>").format(content)  # nothing is drawn that would show it
         note = self.view.noted(cell.note)
-        return Cell(content + note, css="num", value=value if note and isinstance(value, float) else None)
+        return HtmlCell(content + note, css="num", value=value if note and isinstance(value, float) else None)
 
-    def _bars(self, column: Column, bars: Bars, what: str) -> Markup:
+    def _bars(self, column: TableColumn, bars: BarCell, what: str) -> Markup:
         pieces, left = [], float(MARGIN)
         for look, name in zip(LOOKS, column.parts, strict=False):
             width = bars.shares.get(name, 0.0) * (WIDTH - 2 * MARGIN)
@@ -185,16 +200,18 @@ class Drawn:
         return Markup(self.view.macros.bars(pieces, f"{what}: {said}"))
 
 
-def _beginning(group: Group, left_out: float) -> Group:
+def _beginning(group: RowGroup, left_out: float) -> RowGroup:
     """A group without this share of its rows, and how many these are."""
     more = int(left_out * len(group.rows))
     if not more:
         return group
-    return replace(group, rows=[*group.rows[:-more], Gap(f"{plural(more, 'more row')} in the data of this chart")])
+    return replace(
+        group, rows=[*group.rows[:-more], OmittedRows(f"{plural(more, 'more row')} in the data of this chart")]
+    )
 
 
-def _scale(column: Column, dots: Sequence[Dot]) -> Scale:
-    if column.ends or column.kind is Kind.BARS:
+def _scale(column: TableColumn, dots: Sequence[DotCell]) -> Scale:
+    if column.ends or column.kind is CellKind.BARS:
         return Scale(*(column.ends or (0.0, 1.0)))
     values = column.reach
     if values is None:
@@ -202,10 +219,10 @@ def _scale(column: Column, dots: Sequence[Dot]) -> Scale:
     return scale_for(values, signed=column.signed)
 
 
-def described(dot: Dot) -> str:
+def described(dot: DotCell) -> str:
     """What is drawn in addition to a value, in words.
 
-    >>> described(Dot(0.2, 0.1, 0.3, floor=0.05)), described(Dot(0.2))
+    >>> described(DotCell(0.2, 0.1, 0.3, floor=0.05)), described(DotCell(0.2))
     ('Interval 0.100 to 0.300. Chance level 0.050.', '')
     """
     said = []
@@ -220,9 +237,9 @@ def described(dot: Dot) -> str:
     return " ".join(said)
 
 
-def _head(content: Markup, css: str = "") -> Cell:
-    return Cell(content, "th", "col", css)
+def _head(content: Markup, css: str = "") -> HtmlCell:
+    return HtmlCell(content, "th", "col", css)
 
 
-def _tall(head: Cell) -> Cell:
+def _tall(head: HtmlCell) -> HtmlCell:
     return replace(head, rows=2)

@@ -7,9 +7,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
 
-from assay.presentation.elements import Block, Column, Group, Kind, Part, Prose, Role, Row, Section, Table
-from assay.presentation.leaderboard import Leaderboard, Ranked, Ranking, Separation
-from assay.presentation.rich_text import Mark, Name, Strong, Text, listed
+from assay.presentation.elements import (
+    Block,
+    CellKind,
+    DisplayTable,
+    Panel,
+    Paragraphs,
+    RowGroup,
+    Section,
+    TableColumn,
+    TableRow,
+    TextRole,
+)
+from assay.presentation.leaderboard import Leaderboard, RankedModel, Ranking, Separation
+from assay.presentation.rich_text import ChartMark, Strong, Text, Verbatim, listed
 from assay.probes import known_probe, metric_named, present, say_group
 from assay.report.headline import dot_of
 from assay.results.findings import Table as Data
@@ -41,15 +52,18 @@ def terminal_ranking(boards: Sequence[Leaderboard]) -> list[Section]:
     sections = []
     for place, board in enumerate(boards, 1):
         for each in board.sections:
-            shown = [block for block in each.blocks if not isinstance(block, Part)]  # all differences are on the page
+            shown = [block for block in each.blocks if not isinstance(block, Panel)]  # all differences are on the page
             sections.append(replace(each, blocks=shown))
         if not (board.rankings or board.unranked):
             continue
         main = _section(replace(board, rankings=board.rankings[:1]), f"rank{place}", rule=False)
         more = len(board.rankings) - 1
-        said = [Prose([f"{plural(more, 'more ranking')} on the page."], Role.SMALL)] if more > 0 else []
+        said = [Paragraphs([f"{plural(more, 'more ranking')} on the page."], TextRole.SMALL)] if more > 0 else []
         sections.append(replace(main, blocks=[*main.blocks, *said]))
-    return [*sections, *([Section([Prose([RULE], Role.SMALL)])] if any(each.rankings for each in boards) else [])]
+    return [
+        *sections,
+        *([Section([Paragraphs([RULE], TextRole.SMALL)])] if any(each.rankings for each in boards) else []),
+    ]
 
 
 def _told_apart(ranking: Ranking) -> str:
@@ -77,7 +91,7 @@ def _unseparated(ranking: Ranking) -> list[Text]:
     for separation in (Separation.TIED, Separation.FEW):
         of = [pair for pair in some if pair.separation is separation]
         head = separation.value[:1].upper() + separation.value[1:]
-        named: list[Text] = [[Name(pair.one), " and ", Name(pair.other)] for pair in of]
+        named: list[Text] = [[Verbatim(pair.one), " and ", Verbatim(pair.other)] for pair in of]
         told += [[f"{head}: ", listed(named, between="; "), "."]] if named else []
     return told
 
@@ -85,18 +99,20 @@ def _unseparated(ranking: Ranking) -> list[Text]:
 def _section(board: Leaderboard, anchor: str, *, rule: bool = True) -> Section:
     name = _name(board)
     tables = [_block(board.probe, ranking, place) for place, ranking in enumerate(board.rankings)]
-    blocks: list[Block] = [Prose([Strong(_told_apart(board.rankings[0]))]), tables[0]] if tables else []
+    blocks: list[Block] = [Paragraphs([Strong(_told_apart(board.rankings[0]))]), tables[0]] if tables else []
     if tables and (unclear := _unseparated(board.rankings[0])):
-        blocks.append(Prose(unclear, Role.SMALL))
+        blocks.append(Paragraphs(unclear, TextRole.SMALL))
     for ranking, table in zip(board.rankings[1:], tables[1:], strict=True):
         why = f"In a table of their own, since they were {ranking.apart}. " if ranking.apart else ""
         said = f"{why}{table.title}: {plural(len(ranking.models), 'model')}"
-        blocks.append(Part("", [table], Name(said), folded=True))
-    blocks += [Prose([RULE], Role.SMALL)] if tables and rule else []
+        blocks.append(Panel("", [table], Verbatim(said), folded=True))
+    blocks += [Paragraphs([RULE], TextRole.SMALL)] if tables and rule else []
     if board.unranked:
-        blocks.append(Prose([Strong("Not ranked:" if tables else "None of these models is ranked:")]))
-        said_of: list[Text] = [[Name(each.name), ": ", Name(each.why), _verdict(each.run)] for each in board.unranked]
-        blocks.append(Prose(said_of, Role.ITEMS))
+        blocks.append(Paragraphs([Strong("Not ranked:" if tables else "None of these models is ranked:")]))
+        said_of: list[Text] = [
+            [Verbatim(each.name), ": ", Verbatim(each.why), _verdict(each.run)] for each in board.unranked
+        ]
+        blocks.append(Paragraphs(said_of, TextRole.ITEMS))
     return Section(blocks, f"Models by bias: {name}", anchor)
 
 
@@ -114,44 +130,56 @@ def _verdict(run: Run) -> str:
 def _marks(ranking: Ranking) -> list[Text]:
     """What else is drawn, in words."""
     estimates = [each.estimate for each in ranking.models]
-    tick: list[Text] = ["; the tick ", Mark("floor"), " is the chance level"]
-    dotted: list[Text] = ["; the dotted line ", Mark("reference"), " is the paper’s value, which noise makes larger"]
+    tick: list[Text] = ["; the tick ", ChartMark("floor"), " is the chance level"]
+    dotted: list[Text] = [
+        "; the dotted line ",
+        ChartMark("reference"),
+        " is the paper’s value, which noise makes larger",
+    ]
     return [
         *(tick if any(each.floor is not None for each in estimates) else []),
         *(dotted if any(each.corrected is not None for each in estimates) else []),
     ]
 
 
-def _block(probe: str, ranking: Ranking, place: int) -> Table:
+def _block(probe: str, ranking: Ranking, place: int) -> DisplayTable:
     level = ranking.models[0].run.level
     metric = metric_named(probe, ranking.metric)
     columns = [
-        *(Column(head, Kind.TEXT) for head in ("rank", "model", "verdict")),
-        *(Column("value", Kind.NUMBER), Column("on one scale", Kind.DOTS, signed=metric.worse == "away")),
-        Column(level, Kind.INTERVAL),
+        *(TableColumn(head, CellKind.TEXT) for head in ("rank", "model", "verdict")),
+        *(
+            TableColumn("value", CellKind.NUMBER),
+            TableColumn("on one scale", CellKind.DOTS, signed=metric.worse == "away"),
+        ),
+        TableColumn(level, CellKind.INTERVAL),
     ]
 
-    def row(each: Ranked) -> Row:
+    def row(each: RankedModel) -> TableRow:
         e, verdict = each.estimate, each.run.findings.verdict
         shown = e.value if e.corrected is None else e.corrected
         said = verdict.says.value if verdict else ""
-        return Row([str(each.rank), each.name, said, shown, dot_of(e, probe), (e.low, e.high)])
+        return TableRow([str(each.rank), each.name, said, shown, dot_of(e, probe), (e.low, e.high)])
 
     numbers = ("value", "corrected", "low", "high", "n")
     data = [[each.rank, each.name, *(getattr(each.estimate, key) for key in numbers)] for each in ranking.models]
     worse = {"away": f"the further from {metric.neutral:g}", "lower": "the lower", "higher": "the higher"}[metric.worse]
     named = metric.title if metric.symbol else metric.name[:1].upper() + metric.name[1:]
-    return Table(
+    return DisplayTable(
         title=f"{named}, {say_group(probe, ranking.group)}",
         how=[
             f"{worse} the value, the more biased. The line ",
-            *(Mark("range"), " is the interval, a filled dot ", Mark("dot"), " is clear, a hollow one "),
-            *(Mark("hollow"), " is not distinguishable from chance", *_marks(ranking), ". Models can be told apart "),
+            *(ChartMark("range"), " is the interval, a filled dot ", ChartMark("dot"), " is clear, a hollow one "),
+            *(
+                ChartMark("hollow"),
+                " is not distinguishable from chance",
+                *_marks(ranking),
+                ". Models can be told apart ",
+            ),
             "although their intervals overlap: they answered the same questions.",
         ],
         data=Data(("rank", "model", *numbers), data),
         file=f"{probe}-ranking{place + 1 if place else ''}",
         anchor="ranking",
         columns=columns,
-        groups=[Group([row(each) for each in ranking.models])],
+        groups=[RowGroup([row(each) for each in ranking.models])],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from assay.presentation.elements import Presentation, Role, Scorecard, Section, Table
+from assay.presentation.elements import DisplayTable, Presentation, Scorecard, Section, TextRole
 from assay.presentation.leaderboard import Leaderboard
 from assay.presentation.rich_text import plain
 from assay.probes import metric_named, present
@@ -156,7 +156,7 @@ def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> lis
     """The blocks of a section, below a heading of this level."""
     lines = [f"{level} {escaped(section.title)}", ""] if section.title else []
     for block in readable(section.blocks):
-        if isinstance(block, Table):
+        if isinstance(block, DisplayTable):
             lines += [f"{level} {escaped(block.title)}", ""] if block.title else []
             words, figures, rows = printed(block, notes, escaped, CLEAR, UNCLEAR)
             heads = [escaped(" ".join(head)) for head in (*words, *figures)]
@@ -164,9 +164,9 @@ def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> lis
             continue
         said = [escaped(plain(text)) for text in block.paragraphs]
         match block.role:
-            case Role.ITEMS:
+            case TextRole.ITEMS:
                 lines += [*(f"- {each}" for each in said), ""]
-            case Role.SMALL:
+            case TextRole.SMALL:
                 lines += [" ".join(said), ""]
             case _:
                 lines += [line for each in said for line in (each, "")]

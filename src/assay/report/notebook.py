@@ -13,32 +13,32 @@ from markupsafe import Markup, escape
 
 from assay.presentation.elements import (
     Block,
-    Gap,
-    Group,
-    Heat,
-    Part,
-    Prose,
-    Role,
-    Row,
+    HeadlineEstimate,
+    HeatMap,
+    OmittedRows,
+    Panel,
+    Paragraphs,
+    RowGroup,
     Scatter,
-    Score,
     Section,
+    TableRow,
+    TextRole,
     data_table,
 )
-from assay.presentation.elements import Table as TableBlock
-from assay.presentation.rich_text import File, Mark, Text, plain
+from assay.presentation.elements import DisplayTable as TableBlock
+from assay.presentation.rich_text import ChartMark, TableLink, Text, plain
 from assay.probes import known_probe, metric_named, say_group
 from assay.report.bottom_line import bottom_section
 from assay.report.card_text import card_section
 from assay.report.headline import by_metric, estimates_block
-from assay.report.html_elements import Blocks
+from assay.report.html_elements import ElementRenderer
 from assay.report.html_tables import NOTHING
 from assay.report.page_templates import environment
 from assay.report.shared import notes_of
 from assay.report.verdict_sections import diagnosis_sections, verdict_sections
 from assay.results.findings import Findings, Table
 from assay.results.formatting import plural
-from assay.results.notebook_display import Shown, views
+from assay.results.notebook_display import NotebookView, views
 from assay.results.run import Run, Tour
 
 ROWS = 20
@@ -49,19 +49,19 @@ OPEN = 24
 """Metrics are unfolded until this many estimates are in sight."""
 
 
-class Notebook(Blocks):
+class NotebookRenderer(ElementRenderer):
     """Blocks for somebody else's page; pictures are left to our own."""
 
     BLOCKS = MARKS = "notebook.html"
 
     def text(self, text: Text) -> Markup:
-        return escape(plain(text)) if isinstance(text, File | Mark) else super().text(text)
+        return escape(plain(text)) if isinstance(text, TableLink | ChartMark) else super().text(text)
 
     def note_link(self, place: int) -> Markup:
         return Markup(" [{}]").format(place)
 
     def block(self, block: Block, level: int = 4, *, bare: bool = False) -> Markup:
-        if isinstance(block, Heat | Scatter):
+        if isinstance(block, HeatMap | Scatter):
             return NOTHING
         if isinstance(block, TableBlock):
             cut = [replace(group, rows=_cut(group.rows, LINES, "")) for group in block.groups]
@@ -71,13 +71,13 @@ class Notebook(Blocks):
 
 def sections_html(title: str, facts: Sequence[str], sections: Sequence[Section]) -> str:
     """Sections below a line of facts, with the notes on what they show."""
-    view = Notebook("", notes=notes_of(sections))
+    view = NotebookRenderer("", notes=notes_of(sections))
     content = {"title": title, "facts": facts, "inner": view.sections(sections), "notes": view.notes}
     text = environment().get_template("notebook.html").render(content)
     return text.encode("utf-8", "replace").decode()  # half of a surrogate pair would stop the notebook
 
 
-def shown_html(shown: Shown) -> str:
+def shown_html(shown: NotebookView) -> str:
     return sections_html(shown.title, shown.facts, shown.sections)
 
 
@@ -91,21 +91,21 @@ def findings_html(findings: Findings, more: Sequence[str] = (), card: Sequence[S
     facts += [f"tables {', '.join(tables)}"] if tables else []
     parts: list[Block] = []
     seen = 0
-    for metric, scores in by_metric([Score(e, say_group(probe, e.group)) for e in estimates]).items():
+    for metric, scores in by_metric([HeadlineEstimate(e, say_group(probe, e.group)) for e in estimates]).items():
         words = metric_named(probe, metric)
         lines = sorted(scores, key=lambda score: len(score.estimate.group))  # what is less divided is not cut off
         shown, amount = estimates_block([("", lines)], findings.level, probe), min(len(lines), LINES)
         rows = _cut([replace(row, examples=None) for row in shown.rows], LINES, ": findings.to_polars() has all")
         is_open = any(e.estimate.value is not None for e in lines) and (not seen or seen + amount <= OPEN)
         seen += amount if is_open else 0
-        meaning = [Prose([words.meaning], Role.SMALL)] if words.meaning else []
+        meaning = [Paragraphs([words.meaning], TextRole.SMALL)] if words.meaning else []
         said = f"{words.title}: {plural(len(lines), 'estimate')}"
-        parts.append(Part("", [*meaning, replace(shown, groups=[Group(rows)])], said, folded=True, open=is_open))
+        parts.append(Panel("", [*meaning, replace(shown, groups=[RowGroup(rows)])], said, folded=True, open=is_open))
     how = (
         "A dot is the estimate, the thick line its interval, a dashed tick the chance level; a hollow dot is not "
         "distinguishable from chance. A low score does not show that a model is unbiased."
     )
-    section = Section([Prose([how], Role.SMALL), *parts] if parts else [])
+    section = Section([Paragraphs([how], TextRole.SMALL), *parts] if parts else [])
     sections = [*verdict_sections(findings), *card, section, *diagnosis_sections(findings)]
     return sections_html(f"assay {probe}", facts, sections)
 
@@ -128,7 +128,9 @@ def tour_html(tour: Tour) -> str:
     ]
     missing = [f"{known_probe(probe).title}: {why}" for probe, why in tour.missing.items()]
     facts = [*models, plural(len(tour.runs), "run"), str(tour.folder)]
-    return sections_html("assay tour", facts, [*cards, Section([Prose(missing, Role.SMALL)])] if missing else cards)
+    return sections_html(
+        "assay tour", facts, [*cards, Section([Paragraphs(missing, TextRole.SMALL)])] if missing else cards
+    )
 
 
 def table_html(table: Table) -> str:
@@ -136,13 +138,13 @@ def table_html(table: Table) -> str:
     size = f"{plural(len(table.rows), 'row')}, {plural(len(table.columns), 'column')}"
     shown = data_table(table)
     rows = _cut(shown.rows, ROWS, ": to_polars() and to_csv() have all")
-    return sections_html("assay table", [size], [Section([replace(shown, groups=[Group(rows)])])])
+    return sections_html("assay table", [size], [Section([replace(shown, groups=[RowGroup(rows)])])])
 
 
-def _cut(rows: Sequence[Row | Gap], most: int, where: str) -> list[Row | Gap]:
+def _cut(rows: Sequence[TableRow | OmittedRows], most: int, where: str) -> list[TableRow | OmittedRows]:
     """The first rows; `where` says where all are."""
-    more = sum(isinstance(row, Row) for row in rows) - most
-    return [*rows[:most], Gap(f"… and {plural(more, 'more row')}{where}.")] if more > 0 else list(rows)
+    more = sum(isinstance(row, TableRow) for row in rows) - most
+    return [*rows[:most], OmittedRows(f"… and {plural(more, 'more row')}{where}.")] if more > 0 else list(rows)
 
 
-views.update({Findings: findings_html, Table: table_html, Run: run_html, Shown: shown_html, Tour: tour_html})
+views.update({Findings: findings_html, Table: table_html, Run: run_html, NotebookView: shown_html, Tour: tour_html})

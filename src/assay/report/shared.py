@@ -9,19 +9,19 @@ from typing import Any
 from assay.models.base import ModelSpec
 from assay.presentation.elements import (
     Block,
-    Column,
-    Gap,
-    Group,
-    Kind,
-    Marked,
-    Part,
-    Pick,
+    CellKind,
+    DisplayTable,
+    MarkedCell,
+    OmittedRows,
+    Panel,
+    PanelPicker,
+    Paragraphs,
     Presentation,
-    Prose,
-    Row,
+    RowGroup,
     Section,
-    Table,
     TableCell,
+    TableColumn,
+    TableRow,
 )
 from assay.presentation.rich_text import plain
 from assay.probes import probes
@@ -38,63 +38,67 @@ from assay.results.formatting import (
     probability,
     share,
 )
-from assay.results.run import Kind as RunKind
 from assay.results.run import Run, RunInfo, Served
+from assay.results.run import RunKind as RunKind
 
 MOST_SERVED = 10
 """The most models that answered at an endpoint that are shown; all are in run.json."""
 
 # --- cells
 
-_WRITTEN: Mapping[Kind, Callable[[Any], str]] = {
-    Kind.NUMBER: number,
-    Kind.FIXED: fixed,
-    Kind.TENTHS: lambda value: "–" if value is None else f"{value:.1f}",
-    Kind.SHARE: share,
-    Kind.PROBABILITY: probability,
-    Kind.COUNT: lambda value: "–" if value is None else count(round(value)),
-    Kind.INTERVAL: lambda ends: interval(*ends),
-    Kind.FIXED_INTERVAL: lambda ends: fixed_interval(*ends),
+_WRITTEN: Mapping[CellKind, Callable[[Any], str]] = {
+    CellKind.NUMBER: number,
+    CellKind.FIXED: fixed,
+    CellKind.TENTHS: lambda value: "–" if value is None else f"{value:.1f}",
+    CellKind.SHARE: share,
+    CellKind.PROBABILITY: probability,
+    CellKind.COUNT: lambda value: "–" if value is None else count(round(value)),
+    CellKind.INTERVAL: lambda ends: interval(*ends),
+    CellKind.FIXED_INTERVAL: lambda ends: fixed_interval(*ends),
 }
 
 
 def unmarked(cell: TableCell) -> Any:
-    return cell.value if isinstance(cell, Marked) else cell
+    return cell.value if isinstance(cell, MarkedCell) else cell
 
 
-def written(column: Column, cell: TableCell) -> str:
+def written(column: TableColumn, cell: TableCell) -> str:
     """A cell that is not drawn as plain text.
 
-    >>> written(Column("", Kind.NUMBER), -0.5), written(Column("", Kind.INTERVAL), Marked((0.1, 0.2), clear=True))
-    ('-0.500', '0.100 to 0.200')
-    >>> written(Column("", Kind.SHARE), None), written(Column("", Kind.SHARE), "all")
+    >>> written(TableColumn("", CellKind.NUMBER), -0.5)
+    '-0.500'
+    >>> written(TableColumn("", CellKind.INTERVAL), MarkedCell((0.1, 0.2), clear=True))
+    '0.100 to 0.200'
+    >>> written(TableColumn("", CellKind.SHARE), None), written(TableColumn("", CellKind.SHARE), "all")
     ('–', 'all')
     """
     value = unmarked(cell)
-    if column.kind is Kind.TEXT or isinstance(value, str):
+    if column.kind is CellKind.TEXT or isinstance(value, str):
         return "" if value is None else plain(value)
     return _WRITTEN[column.kind](value)
 
 
-def named(table: Table, group: Group, row: Row) -> str:
+def named(table: DisplayTable, group: RowGroup, row: TableRow) -> str:
     """What a row is about: its texts, after the head of its group where that is beside it."""
     texts = [group.head] if table.heads_beside else []
-    texts += [unmarked(cell) for column, cell in zip(table.columns, row.cells, strict=True) if column.kind is Kind.TEXT]
+    texts += [
+        unmarked(cell) for column, cell in zip(table.columns, row.cells, strict=True) if column.kind is CellKind.TEXT
+    ]
     return ", ".join(said for text in texts if text and (said := plain(text)))
 
 
 # --- views that cannot draw
 
 
-def readable(blocks: Iterable[Block]) -> Iterator[Prose | Table]:
+def readable(blocks: Iterable[Block]) -> Iterator[Paragraphs | DisplayTable]:
     """Paragraphs and tables, also those in parts to pick from; pictures are left to the page."""
     for block in blocks:
         match block:
-            case Prose() | Table():
+            case Paragraphs() | DisplayTable():
                 yield block
-            case Pick():
+            case PanelPicker():
                 yield from readable(block.parts)
-            case Part():
+            case Panel():
                 yield from readable(block.blocks)
 
 
@@ -104,34 +108,36 @@ def notes_of(sections: Iterable[Section], estimates: Iterable[Estimate] = ()) ->
     >>> notes_of([], [Estimate("m", {}, None, note=note) for note in ("b", "a", "b")])
     {'b': 1, 'a': 2}
     """
-    tables = [each for section in sections for each in readable(section.blocks) if isinstance(each, Table)]
+    tables = [each for section in sections for each in readable(section.blocks) if isinstance(each, DisplayTable)]
     cells = [cell for table in tables for row in table.rows for cell in row.cells]
-    notes = [*(e.note for e in estimates), *(cell.note for cell in cells if isinstance(cell, Marked))]
+    notes = [*(e.note for e in estimates), *(cell.note for cell in cells if isinstance(cell, MarkedCell))]
     return {note: place for place, note in enumerate(dict.fromkeys(filter(None, notes)), start=1)}
 
 
 Heads = list[tuple[str, str]]  # the head over a head, or nothing, and the head
-Line = tuple[list[str], Group, Row | Gap, bool]  # cells, what they show, and whether it begins its group
+Line = tuple[
+    list[str], RowGroup, TableRow | OmittedRows, bool
+]  # cells, what they show, and whether it begins its group
 
 
 def printed(
-    table: Table, notes: Mapping[str, int], quoted: Callable[[str], str], clear: str, unclear: str
+    table: DisplayTable, notes: Mapping[str, int], quoted: Callable[[str], str], clear: str, unclear: str
 ) -> tuple[Heads, Heads, list[Line]]:
     """A table for views that cannot draw: the heads of its words, those of its figures, and its lines, words first.
 
     `quoted` makes of a text what a view shows; `clear` and `unclear` mark what is statistically clear, and what is not.
     """
     order = [place for place, column in enumerate(table.columns) if not column.kind.drawn]
-    order.sort(key=lambda place: table.columns[place].kind is not Kind.TEXT)
+    order.sort(key=lambda place: table.columns[place].kind is not CellKind.TEXT)
     columns = [table.columns[place] for place in order]
     grouped = any(group.head for group in table.groups)
     words: Heads = [("", table.group)] if grouped else []
-    words += [(column.over, plain(column.head)) for column in columns if column.kind is Kind.TEXT]
-    figures = [(column.over, plain(column.head)) for column in columns if column.kind is not Kind.TEXT]
+    words += [(column.over, plain(column.head)) for column in columns if column.kind is CellKind.TEXT]
+    figures = [(column.over, plain(column.head)) for column in columns if column.kind is not CellKind.TEXT]
 
-    def marked(column: Column, cell: TableCell) -> str:
+    def marked(column: TableColumn, cell: TableCell) -> str:
         said = quoted(written(column, cell))
-        if not isinstance(cell, Marked):
+        if not isinstance(cell, MarkedCell):
             return said
         said = f"{unclear if cell.clear is False else ''}{said}{clear if cell.clear else ''}"
         return f"{said} [{notes[cell.note]}]" if cell.note else said
@@ -139,7 +145,7 @@ def printed(
     lines: list[Line] = []
     for group in table.groups:
         for index, row in enumerate(group.rows):
-            if isinstance(row, Gap):
+            if isinstance(row, OmittedRows):
                 cells = [quoted(plain(row.said)), *[""] * (len(words) + len(figures) - 1)]
             else:
                 cells = [quoted(plain(group.head)) if index == 0 else ""] if grouped else []

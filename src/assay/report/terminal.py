@@ -18,8 +18,8 @@ from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from assay.presentation.elements import Gap, Marked, Prose, Role, Scorecard, Section, Table
-from assay.presentation.elements import Row as TableRow
+from assay.presentation.elements import DisplayTable, MarkedCell, OmittedRows, Paragraphs, Scorecard, Section, TextRole
+from assay.presentation.elements import TableRow as TableRow
 from assay.presentation.rich_text import plain
 from assay.probes import metric_named, present, table_words
 from assay.report.bottom_line import bottom_section
@@ -45,7 +45,7 @@ def terminal_summary(run: Run, console: Console, *, verbose: bool = False, brief
 
     Names from data and models are printed as they are, never as markup or codes.
     """
-    summary = Summary(console)
+    summary = TerminalPrinter(console)
     summary.card(run, brief=brief)
     if verbose:
         summary.tables(run)
@@ -53,7 +53,7 @@ def terminal_summary(run: Run, console: Console, *, verbose: bool = False, brief
 
 def terminal_where(page: Path, console: Console, following: Sequence[tuple[str, str]] = ()) -> None:
     """Prints where the page is, and the commands that could follow, each with its purpose."""
-    summary = Summary(console)
+    summary = TerminalPrinter(console)
     summary.line(f"Report: {visible(str(page))}", wrap=False)
     for purpose, command in following:
         summary.line(f"{visible(purpose)}: {visible(command)}", wrap=False)
@@ -62,20 +62,20 @@ def terminal_where(page: Path, console: Console, following: Sequence[tuple[str, 
 def terminal_bottom_line(runs: Sequence[Run], console: Console) -> None:
     """Prints what several runs say together; nothing for a single one."""
     for section in bottom_section(runs):
-        summary = Summary(console)
+        summary = TerminalPrinter(console)
         summary.paragraphs(section, "bold")
         summary.line()
 
 
 def print_sections(sections: Sequence[Section], console: Console) -> None:
     """Prints sections, then the notes on what they show."""
-    summary, notes = Summary(console), notes_of(sections)
+    summary, notes = TerminalPrinter(console), notes_of(sections)
     for section in sections:
         summary.section(section, notes)
     summary.notes(notes)
 
 
-class Row(NamedTuple):
+class TerminalRow(NamedTuple):
     """The cells of a table's row; it may begin a section."""
 
     cells: Sequence[str]
@@ -83,7 +83,7 @@ class Row(NamedTuple):
     starts_section: bool = False
 
 
-class Summary:
+class TerminalPrinter:
     """Prints the parts of a summary on one console."""
 
     def __init__(self, console: Console) -> None:
@@ -95,7 +95,7 @@ class Summary:
     def line(self, said: str = "", style: str = "", *, wrap: bool = True) -> None:
         self.console.print(self.text(said, style), soft_wrap=not wrap)
 
-    def table(self, title: str, wordy: Sequence[str], figures: Sequence[str], rows: Sequence[Row]) -> None:
+    def table(self, title: str, wordy: Sequence[str], figures: Sequence[str], rows: Sequence[TerminalRow]) -> None:
         """A table of columns of words, then columns of figures; only words, and very long figures, are broken.
 
         Where the console is too narrow for that, each row is a paragraph.
@@ -138,7 +138,7 @@ class Summary:
         self.line()
 
     def paragraphs(self, section: Section, style: str = "") -> None:
-        for text in (text for block in section.blocks if isinstance(block, Prose) for text in block.paragraphs):
+        for text in (text for block in section.blocks if isinstance(block, Paragraphs) for text in block.paragraphs):
             self.line(clipped(visible(plain(text)), LONGEST_SAID), style)
 
     def tables(self, run: Run) -> None:
@@ -178,7 +178,9 @@ class Summary:
             for index, score in enumerate(of_place):
                 named = place if index == 0 else ("",) * len(place)
                 e = score.estimate
-                rows.append(Row([*named, *_estimate_cells(card.probe, e, notes, tested)], _style(e), index == 0))
+                rows.append(
+                    TerminalRow([*named, *_estimate_cells(card.probe, e, notes, tested)], _style(e), index == 0)
+                )
         self.table("Headline estimates", [*card.places, "metric"], ["value", level, "chance\nlevel", tested, "n"], rows)
         self.explain(card.probe, card.estimates, notes)
 
@@ -199,18 +201,20 @@ class Summary:
         if section.title:
             self.line(visible(section.title), "bold")
         for block in readable(section.blocks):
-            if isinstance(block, Table):
+            if isinstance(block, DisplayTable):
                 self.block_table(block, notes)
                 continue
-            style = {Role.SMALL: "dim", Role.WARNING: "bold"}.get(block.role, "")
+            style = {TextRole.SMALL: "dim", TextRole.WARNING: "bold"}.get(block.role, "")
             for text in block.paragraphs:
                 self.line(visible(plain(text)), style)
             self.line()
 
-    def block_table(self, block: Table, notes: Mapping[str, int]) -> None:
+    def block_table(self, block: DisplayTable, notes: Mapping[str, int]) -> None:
         words, figures, lines = printed(block, notes, str, CLEAR, UNCLEAR)
         rows = [
-            Row(cells, _row_style(row), starts and isinstance(row, TableRow) and (bool(group.head) or group.whole))
+            TerminalRow(
+                cells, _row_style(row), starts and isinstance(row, TableRow) and (bool(group.head) or group.whole)
+            )
             for cells, group, row, starts in lines
         ]
         self.table(block.title, [*map(_head, words)], [*map(_head, figures)], rows)
@@ -246,11 +250,11 @@ def _head(head: tuple[str, str]) -> str:
     return "\n".join(visible(part) for part in head if part)
 
 
-def _row_style(row: TableRow | Gap) -> str:
+def _row_style(row: TableRow | OmittedRows) -> str:
     """Bold for what is statistically clear, dim for what is not and for rows that are left out."""
-    if isinstance(row, Gap):
+    if isinstance(row, OmittedRows):
         return "dim"
-    told = {cell.clear for cell in row.cells if isinstance(cell, Marked)}
+    told = {cell.clear for cell in row.cells if isinstance(cell, MarkedCell)}
     return "bold" if True in told else "dim" if False in told else ""
 
 

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.presentation.elements import Block, Column, Group, Kind, Prose, Role, Row, Section, Table
-from assay.presentation.rich_text import Code, Name, Strong, Text
-from assay.results.diagnosis import Diagnosis, Place
+from assay.presentation.elements import (
+    Block,
+    CellKind,
+    DisplayTable,
+    Paragraphs,
+    RowGroup,
+    Section,
+    TableColumn,
+    TableRow,
+    TextRole,
+)
+from assay.presentation.rich_text import Code, Strong, Text, Verbatim
+from assay.results.diagnosis import Diagnosis, PositionShare
 from assay.results.findings import NEAR_TIE, Findings
 from assay.results.findings import Table as Data
 from assay.results.formatting import count, plural, share
-from assay.results.verdict import Says
+from assay.results.verdict import VerdictKind
 
 TITLE = "Can the answers be used?"
 _MOST = 3  # places that a line lists
@@ -21,9 +31,9 @@ def verdict_sections(findings: Findings) -> list[Section]:
     """The verdict, its reason and the step that helps most; a warning if the answers cannot be used."""
     if findings.verdict is None and not findings.unusable:
         return []
-    says = Says.UNUSABLE if findings.unusable else findings.verdict.says if findings.verdict else ""
+    says = VerdictKind.UNUSABLE if findings.unusable else findings.verdict.says if findings.verdict else ""
     said: list[Text] = [Strong(f"Verdict: {says}."), " ", reason(findings)]
-    return [Section([Prose([said], Role.WARNING if findings.unusable else Role.PLAIN)])]
+    return [Section([Paragraphs([said], TextRole.WARNING if findings.unusable else TextRole.PLAIN)])]
 
 
 def reason(findings: Findings) -> Text:
@@ -35,7 +45,7 @@ def reason(findings: Findings) -> Text:
 
 
 def _sentence(said: str) -> Text:
-    return [Name(said[:1].upper() + said[1:]), "."]
+    return [Verbatim(said[:1].upper() + said[1:]), "."]
 
 
 def diagnosis_sections(findings: Findings, *, drawn: bool = False) -> list[Section]:
@@ -43,14 +53,14 @@ def diagnosis_sections(findings: Findings, *, drawn: bool = False) -> list[Secti
     found = findings.diagnosis
     if found is None:
         return []
-    blocks: list[Block] = [Prose([_sentence(found.why)])]
+    blocks: list[Block] = [Paragraphs([_sentence(found.why)])]
     if drawn and found.places:
         blocks.append(_table(found.places, findings.probe))
     if lines := [*_lines(found, drawn)]:
-        blocks.append(Prose(lines, Role.ITEMS))
+        blocks.append(Paragraphs(lines, TextRole.ITEMS))
     if found.missing:
         unknown = [f"{_WORDS[key]} ({why})" for key, why in found.missing.items()]
-        blocks.append(Prose([["Not known: ", Name("; ".join(unknown)), "."]], Role.SMALL))
+        blocks.append(Paragraphs([["Not known: ", Verbatim("; ".join(unknown)), "."]], TextRole.SMALL))
     return [Section(blocks, TITLE, "diagnosis")]
 
 
@@ -58,9 +68,9 @@ def _lines(found: Diagnosis, drawn: bool) -> Iterator[Text]:
     if found.places and not drawn:
         most = sorted(found.places, key=lambda each: -each.excess)[:_MOST]
         said = [f"{each.said} {share(each.share)} ({share(each.expected)} expected)" for each in most]
-        yield ["Places of the answers: ", Name("; ".join(said)), "."]
+        yield ["Places of the answers: ", Verbatim("; ".join(said)), "."]
     for each in found.exchanged or ():
-        where: Text = [" in ", Name(each.part)] if each.part else ""
+        where: Text = [" in ", Verbatim(each.part)] if each.part else ""
         pairs = f"{plural(each.n, 'pair')} with the options exchanged"
         yield [f"The model chose the same place in {share(each.share)} of {pairs}", where, "."]
     if (ties := found.ties) is not None:
@@ -71,17 +81,17 @@ def _lines(found: Diagnosis, drawn: bool) -> Iterator[Text]:
         yield f"The model gave the same answer to a question and its negation in {share(negation.share)} of {pairs}."
 
 
-def _table(places: Sequence[Place], probe: str) -> Table:
+def _table(places: Sequence[PositionShare], probe: str) -> DisplayTable:
     names = ("part", "place", "share", "expected", "q", "n")
-    kinds = {"share": Kind.SHARE, "expected": Kind.SHARE, "q": Kind.PROBABILITY, "n": Kind.COUNT}
+    kinds = {"share": CellKind.SHARE, "expected": CellKind.SHARE, "q": CellKind.PROBABILITY, "n": CellKind.COUNT}
     shown = [name for name in names if name != "part" or any(each.part for each in places)]
     rows = [[getattr(each, name) for name in shown] for each in places]
-    return Table(
+    return DisplayTable(
         title="Places of the answers",
         how="“expected” follows from the orders that were asked and from where right and wrong options were placed.",
         data=Data(shown, rows),
         file=f"{probe}-places",
         anchor="places",
-        columns=[Column(name, kinds.get(name, Kind.TEXT)) for name in shown],
-        groups=[Group([Row(row) for row in rows])],
+        columns=[TableColumn(name, kinds.get(name, CellKind.TEXT)) for name in shown],
+        groups=[RowGroup([TableRow(row) for row in rows])],
     )

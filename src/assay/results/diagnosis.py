@@ -18,7 +18,7 @@ KEYS = ("places", "exchanged", "ties", "negation")
 
 
 @dataclass(frozen=True)
-class Place:
+class PositionShare:
     """How often the option at a place was chosen, and how often it would be if places did not matter.
 
     `expected` follows from the orders asked and from the places of right and wrong options. `p` and `q` (over all
@@ -49,7 +49,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Exchanged:
+class SwappedPairs:
     """Among n pairs of answers to the same options in two orders, every option moved: how many chose the same place.
 
     An answer that depends on the options moves with its option; one that depends on the place does not move.
@@ -81,7 +81,7 @@ class Ties:
 
 
 @dataclass(frozen=True)
-class Negation:
+class NegatedPairs:
     """Among n pairs of a question and its negation whose right answers differ: how many got the same answer twice."""
 
     unchanged: int
@@ -115,10 +115,10 @@ class Diagnosis:
 
     follows_place: bool
     why: str
-    places: Sequence[Place] | None = None
-    exchanged: Sequence[Exchanged] | None = None
+    places: Sequence[PositionShare] | None = None
+    exchanged: Sequence[SwappedPairs] | None = None
     ties: Ties | None = None
-    negation: Negation | None = None
+    negation: NegatedPairs | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -142,7 +142,7 @@ class Diagnosis:
         return content
 
 
-def _with_share(own: Exchanged | Negation) -> dict[str, Any]:
+def _with_share(own: SwappedPairs | NegatedPairs) -> dict[str, Any]:
     return asdict(own) | {"share": round(own.share, 12)}
 
 

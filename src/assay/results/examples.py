@@ -36,7 +36,7 @@ class Option(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """One question as the model saw it; of a model that writes text also the `prompt` and its written `answer`."""
 
     text: str
@@ -55,7 +55,7 @@ class Example:
     """
 
     about: About
-    asked: Sequence[Asked]
+    asked: Sequence[AskedQuestion]
     scores: str = ""
     note: str = ""
 

@@ -21,8 +21,8 @@ from assay.files.decoding import json_value
 from assay.files.opening import read_whole, reason
 from assay.results.diagnosis import Diagnosis, read_diagnosis
 from assay.results.examples import Example
-from assay.results.notebook_display import Displayed
-from assay.results.verdict import CLEAR, Chance, Grounds, Says, Verdict, read_verdict
+from assay.results.notebook_display import NotebookDisplay
+from assay.results.verdict import CLEAR, Chance, Grounds, Verdict, VerdictKind, read_verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -192,7 +192,7 @@ class _Record(dict[str, Any]):
 
 
 @dataclass(frozen=True)
-class Table(Displayed):
+class Table(NotebookDisplay):
     """A long table: column names and rows; None is an empty cell in the CSV.
 
     `texts` names columns that are text even if they look like numbers or are empty; data frames use it.
@@ -246,7 +246,7 @@ class Table(Displayed):
 
 
 @dataclass(frozen=True)
-class Findings(Displayed):
+class Findings(NotebookDisplay):
     """All findings of a probe about a model; every number is `tidy`.
 
     `near_ties` counts, by part of the probe, the items decided by less than NEAR_TIE: metrics that count wins may
@@ -281,7 +281,7 @@ class Findings(Displayed):
     def unusable(self) -> str:
         """Why the answers cannot be used, as the verdict says or, without a verdict, the diagnosis; else empty."""
         if self.verdict is not None:
-            return self.verdict.why if self.verdict.says is Says.UNUSABLE else ""
+            return self.verdict.why if self.verdict.says is VerdictKind.UNUSABLE else ""
         return self.diagnosis.why if self.diagnosis is not None and self.diagnosis.follows_place else ""
 
     def to_json(self) -> str:

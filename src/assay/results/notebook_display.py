@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Shown:
+class NotebookView:
     """Sections (of assay.presentation.elements) under a title and a line of facts."""
 
     title: str
@@ -17,14 +17,14 @@ class Shown:
 
 
 views: dict[type, Callable[[Any], str]] = {}
-"""HTML by the type of what is shown; that of `Shown` renders sections."""
+"""HTML by the type of what is shown; that of `NotebookView` renders sections."""
 
 
 def load_views() -> object:
     """Fills `views`; the package replaces this function with the one that does."""
 
 
-class Displayed:
+class NotebookDisplay:
     """A value that notebooks show as HTML."""
 
     def _repr_html_(self) -> str | None:
@@ -38,6 +38,6 @@ def shown(value: object) -> str | None:
     return None if view is None else view(value)
 
 
-def show_by_sections(kind: type, sections_of: Callable[[Any], Sequence[Shown]]) -> None:
+def show_by_sections(kind: type, sections_of: Callable[[Any], Sequence[NotebookView]]) -> None:
     """Show values of a kind as the sections that `sections_of` makes of them."""
-    views[kind] = lambda value: "".join(map(views[Shown], sections_of(value)))
+    views[kind] = lambda value: "".join(map(views[NotebookView], sections_of(value)))

@@ -12,14 +12,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from assay.asking.messages import Prompt
+from assay.asking.messages import PromptRecord
 from assay.errors import DataError
 from assay.files.atomic import write_atomically
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole
 from assay.models.base import ModelSpec, ServedModel
 from assay.results.findings import SCHEMA, Cell, Estimate, Findings
-from assay.results.notebook_display import Displayed, shown
+from assay.results.notebook_display import NotebookDisplay, shown
 
 FILE = "missing.json"
 
@@ -51,7 +51,7 @@ _LARGEST = 2**53
 _YEAR_10000 = 253_402_300_800  # Unix time
 
 
-class Kind(StrEnum):
+class RunKind(StrEnum):
     """Where a run's answers come from: a model, files of predictions, or another run's stored answers."""
 
     ASKED = "asked"
@@ -119,7 +119,7 @@ class RunInfo:
 
     probe: str = ""
     identity: Mapping[str, Any] = field(default_factory=dict)
-    kind: Kind = Kind.ASKED
+    kind: RunKind = RunKind.ASKED
     schema: int = SCHEMA
     model: ModelSpec = field(default_factory=lambda: ModelSpec(""))
     others: Mapping[str, ModelSpec] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class RunInfo:
     backed_off: Mapping[str, int] = field(default_factory=dict)
     block_sizes: Mapping[str, int] = field(default_factory=dict)
     spent: Mapping[str, float | None] = field(default_factory=dict)
-    prompts: Mapping[str, Prompt] = field(default_factory=dict)
+    prompts: Mapping[str, PromptRecord] = field(default_factory=dict)
     brought: Mapping[str, str] = field(default_factory=dict)
     endpoint: EndpointInfo | None = None
     findings_digest: str | None = None
@@ -166,7 +166,7 @@ class RunInfo:
 
 
 @dataclass(frozen=True)
-class Run(Displayed):
+class Run(NotebookDisplay):
     """A finished run: its folder, how it was made (`info`, from run.json) and its findings."""
 
     folder: Path

@@ -28,7 +28,7 @@ class Chance(Enum):
     UNDEFINED = "undefined"
 
 
-class Says(StrEnum):
+class VerdictKind(StrEnum):
     """A run's verdict: the first of these that applies."""
 
     UNUSABLE = "answers cannot be used"
@@ -40,7 +40,7 @@ class Says(StrEnum):
 
 
 @dataclass(frozen=True)
-class Family:
+class ClaimFamily:
     """The tests of one kind of claim: the estimates of a metric, or the rows of a table.
 
     `family` is shared by the kinds that are corrected together; it is None for lists, which cannot change the verdict.
@@ -133,9 +133,9 @@ class Verdict:
     not settle, and `next` the options of the step that helps most, if one does.
     """
 
-    says: Says
+    says: VerdictKind
     why: str
-    families: Sequence[Family] = ()
+    families: Sequence[ClaimFamily] = ()
     diagnosis: str | None = None
     parts: Sequence[VerdictPart] = ()
     next: str | None = None

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.asking.plan import digest_of
-from assay.asking.progress import Progress, Silent, showing
+from assay.asking.progress import Progress, SilentProgress, showing
 from assay.asking.queries import OF_THE_TOKENIZER
 from assay.config.settings import names_of, read_settings
-from assay.engine.ask import Asker, Resume
+from assay.engine.ask import LiveAsk, Resume
 from assay.engine.choose_dtype import settled_before
-from assay.engine.endpoints import Desk
-from assay.engine.executor import Executor, LocalExecutor, Settings
+from assay.engine.endpoints import EndpointExecutor
+from assay.engine.executor import EngineSettings, Executor, LocalExecutor
 from assay.engine.ray_executor import RayExecutor, imported
-from assay.engine.shared_folder import WorkExecutor
+from assay.engine.shared_folder import SharedFolderExecutor
 from assay.engine.spending import Spending
 from assay.engine.store import OWN_BLOCKS, BlockStore
 from assay.errors import DataError, UsageError
@@ -41,7 +41,7 @@ from assay.runs.folder import info_in, open_for_writing, read_run, used_blocks
 from assay.version import __version__
 
 if TYPE_CHECKING:
-    from assay.runs.dry_run import Calls
+    from assay.runs.dry_run import RequestEstimate
 
 PAGE = "report.html"
 LOCAL, RAY, WORK = "local", "ray", "work"
@@ -49,7 +49,7 @@ LOCAL, RAY, WORK = "local", "ray", "work"
 
 
 @dataclass(frozen=True)
-class Size:
+class RunSize:
     """The expected size of a run: its parts, seconds, and memory in bytes without the model.
 
     `sees` says what bias a run of this size finds; empty if that was not measured.
@@ -61,7 +61,7 @@ class Size:
     sees: str = ""
 
 
-class Listener:
+class AuditListener:
     """Receives the events of an audit; the command line prints them."""
 
     def begins(self, probe: str, stages: tuple[Stage, ...], notes: tuple[str, ...], folder: Path) -> None:
@@ -74,7 +74,7 @@ class Listener:
         """A probe of a tour failed; the tour continues."""
         warnings.warn(f"{probe} failed: {error}", stacklevel=2)
 
-    def sends(self, calls: Mapping[str, Calls]) -> None:
+    def sends(self, calls: Mapping[str, RequestEstimate]) -> None:
         """What each probe of a tour would send to an endpoint. An error raised here ends the tour before it starts."""
 
 
@@ -88,12 +88,12 @@ def audit(
     out: str | Path | None = None,
     settings: Mapping[str, str] | None = None,
     options: Options | None = None,
-    engine: Settings | None = None,
+    engine: EngineSettings | None = None,
     data: str | Path | None = None,
     skip_bad: bool = False,
     resume: Resume = Resume.ALWAYS,
     progress: Progress | bool | None = None,
-    listener: Listener | None = None,
+    listener: AuditListener | None = None,
     executor: Executor | None = None,
     spending: Spending | None = None,
 ) -> Run:
@@ -121,12 +121,12 @@ def audit(
 
 
 @dataclass(frozen=True)
-class Begun:
+class PreparedAudit:
     """An audit whose questions are known but not asked yet."""
 
     method: Method[Any, Any]
     prepared: Prepared
-    ask: Asker
+    ask: LiveAsk
     info: RunInfo
     folder: Path
     spending: Spending
@@ -143,11 +143,11 @@ def begin(
     *,
     out: str | Path | None = None,
     options: Options | None = None,
-    engine: Settings | None = None,
+    engine: EngineSettings | None = None,
     resume: Resume = Resume.ALWAYS,
     executor: Executor | None = None,
     spending: Spending | None = None,
-) -> Begun:
+) -> PreparedAudit:
     """Find the model, unless a `ModelSpec` is given, and prepare the probe; the options are `audit`'s."""
     method = _method(probe, request)
     probe = method.probe.name
@@ -160,12 +160,12 @@ def begin(
     name = default_name(probe, spec.name, request.preset, request.limit)
     folder = Path(out) if out is not None else Path("runs") / name
     before = _before(folder, resume)
-    engine = engine or Settings()
+    engine = engine or EngineSettings()
     engine = replace(engine, block_size=engine.block_size or before.engine.get("block_size", 0))
     find = partial(find_second, options=options)
     desk = new_desk(spending, folder)
     store = BlockStore(BlockStore.default().root, (folder / OWN_BLOCKS,))  # its own after `assay export`
-    ask = Asker(spec, store, executor, engine, resume=resume, find=find, desk=desk)
+    ask = LiveAsk(spec, store, executor, engine, resume=resume, find=find, desk=desk)
     ask.run = digest_of(str(folder.resolve()))[:12]
     ask.used = {} if resume is Resume.NEVER else used_blocks(folder)
     ask.sizes.update(before.block_sizes)
@@ -207,7 +207,7 @@ def begin(
         brought=dict(prepared.brought),
         **stamp(),
     )
-    return Begun(method, prepared, ask, info, folder, desk.spending)
+    return PreparedAudit(method, prepared, ask, info, folder, desk.spending)
 
 
 def _found_from_anywhere(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _found_from_anywhere(kind: type, settings: Mapping[str, Any]) -> dict[str, A
     return {key: str(Path(str(value)).resolve()) if key in named else value for key, value in settings.items()}
 
 
-def finish(begun: Begun, progress: Progress | None = None, listener: Listener | None = None) -> Run:
+def finish(begun: PreparedAudit, progress: Progress | None = None, listener: AuditListener | None = None) -> Run:
     """Ask, analyse and write the run folder."""
     method, prepared, ask = begun.method, begun.prepared, begun.ask
     probe, spec, resume = method.probe.name, ask.model, ask.resume
@@ -226,8 +226,12 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
             cost = (int(run.info.spent.get(name) or 0) for name in ("input_tokens", "output_tokens"))
             begun.spending.reuse_block(begun.folder, *cost)
             return run if (begun.folder / PAGE).exists() else reported(run)
-        (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
-        ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
+        (listener or AuditListener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
+        ask.progress, ask.backed_off, ask.remember = (
+            progress or SilentProgress(),
+            dict(folder.info.backed_off),
+            folder.remember,
+        )
         if resume is not Resume.NEVER:  # else the folder may hold another run until this one is finished
             ask.resized = folder.size_blocks
             ask.typed = lambda: folder.note(**_models(begun))
@@ -251,7 +255,7 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
     return run
 
 
-def _settle_as_before(ask: Asker, before: RunInfo) -> None:
+def _settle_as_before(ask: LiveAsk, before: RunInfo) -> None:
     """Take number types that were left open from an earlier attempt at this run."""
     find = ask.find
 
@@ -266,7 +270,7 @@ def _settle_as_before(ask: Asker, before: RunInfo) -> None:
         ask.find = lambda name: settle(find(name), before.others.get(name))
 
 
-def _models(begun: Begun) -> dict[str, Any]:
+def _models(begun: PreparedAudit) -> dict[str, Any]:
     """The models of a run with the number types in which they answer."""
     types = begun.ask.types
     others = {name: types.get(other, other) for name, other in begun.ask.others.items()}
@@ -321,13 +325,13 @@ def expect(
     data: str | Path | None = None,
     skip_bad: bool = False,
     executor: Executor | None = None,
-) -> Size:
+) -> RunSize:
     """The expected size and time of a run; asks a few questions to measure the model's speed."""
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     method, spec = _method(probe, request), find_model(model, options)
     with temporary_folder() as folder:  # nothing of the trial is kept
         find = partial(find_second, options=options)
-        ask = Asker(spec, BlockStore(folder), executor or new_executor(), find=find)
+        ask = LiveAsk(spec, BlockStore(folder), executor or new_executor(), find=find)
         whole = method.prepare(request, ask)
         stages = tuple(whole.stages)
         total = sum(stage.questions for stage in stages)
@@ -339,7 +343,7 @@ def expect(
         analysis = time.perf_counter() - began - asking
     as_measured = whole.measured and limit is None and not settings  # any setting may change the size
     sees = method.probe.sees.get(preset, "") if as_measured else ""
-    return Size(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, sees)
+    return RunSize(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, sees)
 
 
 _TRIAL = 256
@@ -369,7 +373,7 @@ def new_executor(
         if given is not None:
             problem = f"--{option} needs --executor {RAY}."
             raise UsageError(problem, f"--executor {RAY}", code="bad-option", key=option)
-    return WorkExecutor(Path(address).expanduser()) if kind == WORK else LocalExecutor(load)
+    return SharedFolderExecutor(Path(address).expanduser()) if kind == WORK else LocalExecutor(load)
 
 
 def require_askable(model: ModelSpec, executor: Executor | None) -> None:
@@ -379,9 +383,9 @@ def require_askable(model: ModelSpec, executor: Executor | None) -> None:
         raise UsageError(problem, "Omit --executor.", code="unsupported", key="executor")
 
 
-def new_desk(spending: Spending | None = None, run: Path | None = None) -> Desk:
+def new_desk(spending: Spending | None = None, run: Path | None = None) -> EndpointExecutor:
     """A desk to ask endpoints for a run in a folder; their journals are beside the blocks."""
-    return Desk(load, cache_folder() / "journal", spending or Spending(), run)
+    return EndpointExecutor(load, cache_folder() / "journal", spending or Spending(), run)
 
 
 def place_of(data: str | Path | None) -> Path | None:

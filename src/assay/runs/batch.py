@@ -19,24 +19,24 @@ from typing import Any, BinaryIO
 from assay.asking.plan import AnyPlan, Ask, digest_of
 from assay.asking.progress import Progress
 from assay.asking.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
-from assay.engine.ask import MOST_FAILED, Asker, served_models, told
+from assay.engine.ask import MOST_FAILED, LiveAsk, served_models, told
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import DataError, UsageError
 from assay.files.atomic import open_atomically, temporary_folder, write_atomically
 from assay.files.decoding import json_typed
 from assay.files.opening import read_whole
 from assay.files.paths import cache_folder
-from assay.files.rows import Bad, Row, rows_of
+from assay.files.rows import BadRows, Row, rows_of
 from assay.models import find_model
 from assay.models.api.client import is_filtered, words_of
 from assay.models.api.fields import number_at
 from assay.models.api.model import ApiModel
-from assay.models.base import Call, Endpoint, ModelSpec, Options, Reply, ServedModel, TryAgainError
+from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Options, Reply, RetryableError, ServedModel
 from assay.probes import method_of
 from assay.probes.base import Method, Prepared, Request
 from assay.results.formatting import plural
 from assay.runs.audit import new_executor
-from assay.runs.dry_run import EachCall
+from assay.runs.dry_run import DryAsk
 
 FORMAT = "openai-batch"
 WAYS = ("letters", "samples", "text")
@@ -90,7 +90,7 @@ def write_requests(
     place = None if request.data is None else str(request.data)
     batch = Batch(probe, spec, request.preset, request.limit, request.seed, saved, place, request.skip_bad)
     with temporary_folder() as folder, open_atomically(out) as file:
-        writing = _Writing(ApiModel(spec), ArrayStore(folder), file, meter)
+        writing = _RequestWriter(ApiModel(spec), ArrayStore(folder), file, meter)
         prepared = method.prepare(request, writing)
         batch = replace(batch, brought=dict(prepared.brought))
         writing.batch = batch.id
@@ -129,7 +129,7 @@ def _answering(model: str | None) -> ModelSpec:
     return replace(spec, endpoint=endpoint, abilities=abilities_of(endpoint))
 
 
-def _notes(batch: Batch, prepared: Prepared, writing: _Writing) -> Iterable[str]:
+def _notes(batch: Batch, prepared: Prepared, writing: _RequestWriter) -> Iterable[str]:
     yield from prepared.notes
     read, written = writing.tokens
     yield f"about {read:,} input tokens and at most {written:,} output tokens"
@@ -141,7 +141,7 @@ def _notes(batch: Batch, prepared: Prepared, writing: _Writing) -> Iterable[str]
         yield f"OpenAI accepts {MOST:,} requests per file: split the file by lines, and score all results together"
 
 
-class _Numbered(EachCall):
+class _NumberedAsk(DryAsk):
     """Gives every request an id; equal requests share one."""
 
     model: ApiModel
@@ -151,13 +151,15 @@ class _Numbered(EachCall):
         self.batch, self.ids, self.labels = batch, dict[str, str](), list[str]()
 
     def of(self, model: str) -> Ask:
-        return Asker(find_model(model), BlockStore.default(), new_executor())
+        return LiveAsk(find_model(model), BlockStore.default(), new_executor())
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         self.labels.append(label)
         return super().__call__(plan, label)
 
-    def numbered(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Iterator[tuple[str, Call, bool]]:
+    def numbered(
+        self, columns: ChoiceColumns | TextColumns, row: int, place: int
+    ) -> Iterator[tuple[str, EndpointRequest, bool]]:
         """The ids and requests of a question, each with whether it is new."""
         for call in self.model.calls(columns.row(row), columns.scoring):
             digest, sample = call.digest(""), f"-{call.sample}" if call.sample else ""
@@ -167,7 +169,7 @@ class _Numbered(EachCall):
             yield self.ids[digest], call, new
 
 
-class _Writing(_Numbered):
+class _RequestWriter(_NumberedAsk):
     """Writes every request once."""
 
     def __init__(self, model: ApiModel, arrays: ArrayStore, file: BinaryIO, meter: Progress) -> None:
@@ -193,7 +195,7 @@ class _Writing(_Numbered):
 
 def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request) -> tuple[Prepared, Any]:
     """A probe prepared as it was for the requests, and the answers from files of results."""
-    bad = Bad(again.skip_bad)
+    bad = BadRows(again.skip_bad)
     results = _Results.of([file for file in files if not file.name.endswith(ENDING)], bad)
     batch = _batch(results, files)
     if batch.probe != method.probe.name:
@@ -201,7 +203,7 @@ def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request
         remedy = f"assay score {batch.probe} {results.file}"
         raise UsageError(problem, remedy, code="other-run", file=results.file, key="probe")
     with temporary_folder() as folder:
-        reading = _Reading(ApiModel(batch.model), ArrayStore(folder), batch.id, results)
+        reading = _ResultReader(ApiModel(batch.model), ArrayStore(folder), batch.id, results)
         prepared = method.prepare(batch.request(again), reading)
         if changed := [name for name, digest in batch.brought.items() if prepared.brought.get(name) != digest]:
             problem = f"{changed[0]} has changed since the requests were written."
@@ -241,7 +243,7 @@ class _Results:
     rows: Mapping[str, list[Row]]
 
     @staticmethod
-    def of(files: Sequence[Path], bad: Bad) -> _Results:
+    def of(files: Sequence[Path], bad: BadRows) -> _Results:
         found: dict[str, list[Row]] = {}
         batches: dict[str, str] = {}
         for file in files:
@@ -266,7 +268,7 @@ class _Results:
         return _Results(files[0], next(iter(batches)), found)
 
 
-class _Reading(_Numbered):
+class _ResultReader(_NumberedAsk):
     """Answers from results; requests without one count as failed and are noted."""
 
     def __init__(self, model: ApiModel, arrays: ArrayStore, batch: str, results: _Results) -> None:
@@ -288,7 +290,7 @@ class _Reading(_Numbered):
             return Answer(Status.FAILED)
         return self.model.read(columns.row(row), columns.scoring, replies)
 
-    def _reply(self, own: str, call: Call) -> Reply | None:
+    def _reply(self, own: str, call: EndpointRequest) -> Reply | None:
         if own not in self.results.rows:
             self.missing[own] = None
             return None
@@ -296,13 +298,13 @@ class _Reading(_Numbered):
         for row in self.results.rows[own]:
             try:
                 return self._read(row, call)
-            except TryAgainError as error:
+            except RetryableError as error:
                 why = str(error)
         self.wrong[own] = why
         return None
 
-    def _read(self, row: Row, call: Call) -> Reply:
-        """The reply in a result; raises TryAgainError, with the reason, if it is unusable."""
+    def _read(self, row: Row, call: EndpointRequest) -> Reply:
+        """The reply in a result; raises RetryableError, with the reason, if it is unusable."""
         given = row.get("response")
         response: Row = given if isinstance(given, Mapping) else {}
         status, said, error = response.get("status_code"), response.get("body"), row.get("error")
@@ -310,7 +312,7 @@ class _Reading(_Numbered):
         if body is not None and (status == 200 or (status == 400 and is_filtered(body))):
             return replace(self.model.received(call, body), at=_created(body))
         words = words_of(body if error is None else {"error": error}, str(said))
-        raise TryAgainError(words if status is None else f"{status}: {words}")
+        raise RetryableError(words if status is None else f"{status}: {words}")
 
     def require_most(self, *, skip: bool) -> None:
         """Refuse results if too many are missing, unless they are skipped; at least one must be there."""

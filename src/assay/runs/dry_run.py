@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.asking.plan import AnyPlan, Arrays, Ask
 from assay.asking.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
-from assay.engine.ask import Asker
+from assay.engine.ask import LiveAsk
 from assay.engine.executor import Executor, answers_of
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
@@ -27,7 +27,7 @@ from assay.runs.audit import new_desk, new_executor
 _STEP = 1024
 
 
-class EachCall(ABC):
+class DryAsk(ABC):
     """Subclasses define the answer to a question, and how other models are asked."""
 
     def __init__(self, model: EndpointModel, arrays: ArrayStore) -> None:
@@ -67,7 +67,7 @@ class EachCall(ABC):
 
 
 @dataclass
-class Calls:
+class RequestEstimate:
     """The requests of a run, those without a stored reply, and about how many tokens these have.
 
     `sees` says what bias a run of this size finds; empty if that was not measured.
@@ -80,7 +80,7 @@ class Calls:
     unsent: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    tried: Tried | None = None
+    tried: TrialRun | None = None
     sees: str = ""
 
     @property
@@ -102,7 +102,7 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialRun:
     """A trial: how many questions were asked, what they cost, how long they took, and notes."""
 
     questions: int
@@ -120,7 +120,7 @@ def expect_calls(
     trial: int = 0,
     spending: Spending | None = None,
     at_most: int | None = None,
-) -> Calls:
+) -> RequestEstimate:
     """What a run would send. Nothing is sent, except for a `trial` of some questions, whose replies are stored.
 
     A second model on this machine is really asked, because the questions to the endpoint depend on its answers; these
@@ -133,7 +133,7 @@ def expect_calls(
     with temporary_folder() as folder:  # blocks of the trial are not kept, its replies are
         if trial:
             tried = _tried(spec, method, request, trial, folder, spending, find)
-        counting = _Counting(_loaded(spec), Calls(spec), ArrayStore(folder / "arrays"), find)
+        counting = _CountingAsk(_loaded(spec), RequestEstimate(spec), ArrayStore(folder / "arrays"), find)
         calls = _counted(method, request, counting)
         while at_most is not None and calls.requests > at_most:
             most = (
@@ -146,8 +146,8 @@ def expect_calls(
     return replace(calls, tried=tried, sees=_sees(probe, request, calls))
 
 
-def _counted(method: Method[Any, Any], request: Request, counting: _Counting) -> Calls:
-    calls = Calls(counting.model.spec, limit=request.limit)
+def _counted(method: Method[Any, Any], request: Request, counting: _CountingAsk) -> RequestEstimate:
+    calls = RequestEstimate(counting.model.spec, limit=request.limit)
     ask = replace(counting, calls=calls, seen=set())
     prepared = method.prepare(request, ask)
     method.gather(prepared, ask)
@@ -155,7 +155,7 @@ def _counted(method: Method[Any, Any], request: Request, counting: _Counting) ->
     return calls
 
 
-def _sees(probe: str, request: Request, calls: Calls) -> str:
+def _sees(probe: str, request: Request, calls: RequestEstimate) -> str:
     """What bias the run finds, if its size is that of the smallest preset."""
     if request.preset != PRESETS[0] or calls.limit is not None or request.settings:
         return ""
@@ -178,28 +178,28 @@ def _tried(
     folder: Path,
     spending: Spending | None,
     find: Callable[[str], ModelSpec],
-) -> Tried:
+) -> TrialRun:
     desk, began = new_desk(spending), time.perf_counter()
     before = replace(desk.spending)
-    ask = Asker(spec, BlockStore(folder), new_executor(), desk=desk, find=find)
+    ask = LiveAsk(spec, BlockStore(folder), new_executor(), desk=desk, find=find)
     prepared = method.prepare(replace(request, limit=trial), ask)
     method.gather(prepared, ask)
     questions = sum(stage.questions for stage in prepared.stages)
     counts = {each: getattr(desk.spending, each) - getattr(before, each) for each in _SPENT}
-    return Tried(questions, time.perf_counter() - began, replace(before, **counts), tuple(ask.notes))
+    return TrialRun(questions, time.perf_counter() - began, replace(before, **counts), tuple(ask.notes))
 
 
 _SPENT = ("sent", "used", "input_tokens", "output_tokens")
 
 
 @dataclass
-class _Counting(EachCall):
+class _CountingAsk(DryAsk):
     """An `ask` that only counts; its answers have the status FAILED. As further questions may depend on a written
     answer, there it returns the stored one, or a text of the maximum length.
     """
 
     model: EndpointModel
-    calls: Calls
+    calls: RequestEstimate
     arrays: ArrayStore
     find: Callable[[str], ModelSpec]
     executor: Executor = field(default_factory=new_executor)
@@ -213,7 +213,7 @@ class _Counting(EachCall):
         spec = self.find(model)
         if spec.endpoint is not None:
             return replace(self, model=_loaded(spec))  # counted in common
-        return Asker(spec, BlockStore.default(), self.executor, find=self.find)
+        return LiveAsk(spec, BlockStore.default(), self.executor, find=self.find)
 
     def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
         query, replies = columns.row(row), []

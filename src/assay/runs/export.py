@@ -27,7 +27,7 @@ from assay.errors import DataError, UsageError
 from assay.files.atomic import folder_beside, rename_folder, write_atomically
 from assay.files.opening import is_zip
 from assay.results.examples import FILE as EXAMPLES
-from assay.results.run import Kind
+from assay.results.run import RunKind
 from assay.runs.folder import BLOCKS, open_runs, read_info, read_run, used_blocks
 
 _unusable = partial(
@@ -110,7 +110,7 @@ def _blocks(run: Path) -> list[StoredBlock]:
     if not (run / "findings.json").exists():
         raise _unusable("this run is not finished: it has no findings.json.", code="unfinished-run", file=run)
     opened, blocks = read_run(run), used_blocks(run)  # refused if its files are not of one run
-    if not (run / BLOCKS).exists() and opened.info.kind is Kind.ASKED:
+    if not (run / BLOCKS).exists() and opened.info.kind is RunKind.ASKED:
         raise _unusable("this run is not finished: it has no blocks.json.", code="unfinished-run", file=run)
     return [block for of_key in blocks.values() for block in of_key.blocks.values()]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec  # over pydantic: it decodes our own dataclasses, names the key that is wrong, and loads in half the time
 
-from assay.engine.ask import Asked, Resume
+from assay.engine.ask import AnsweredPlan, Resume
 from assay.engine.store import StoredBlock, UsedBlocks
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
@@ -185,7 +185,7 @@ class RunFolder:
         """Record the number of questions in the blocks of each plan, for a resumed run."""
         self.note(block_sizes=dict(sizes))
 
-    def write_blocks(self, asked: list[Asked]) -> None:
+    def write_blocks(self, asked: list[AnsweredPlan]) -> None:
         content = [
             {name: getattr(each, name) for name in ("label", "plan", "key", "since", "until", "blocks")}
             for each in asked

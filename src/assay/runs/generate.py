@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.asking.progress import Progress, Silent
-from assay.engine.ask import Asker
+from assay.asking.progress import Progress, SilentProgress
+from assay.engine.ask import LiveAsk
 from assay.engine.store import BlockStore
 from assay.errors import UsageError, near
 from assay.models import find_model
@@ -21,7 +21,7 @@ FORMATS = (AUTHORS, batch.FORMAT)
 
 
 @dataclass(frozen=True)
-class Generated:
+class GenerationResult:
     """What was written: how many examples, what counts as one, notes for the user, and what they are called."""
 
     examples: int
@@ -43,7 +43,7 @@ def generate(
     skip_bad: bool = False,
     format: str = AUTHORS,
     progress: Progress | None = None,
-) -> Generated:
+) -> GenerationResult:
     """Write the questions of a probe to a file or folder, each file atomically.
 
     In the format `openai-batch` these are the requests of a run on an endpoint, with a run's settings, preset and
@@ -52,8 +52,8 @@ def generate(
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     if format == batch.FORMAT:
-        written, notes = batch.write_requests(probe, out, model, request, progress or Silent())
-        return Generated(written, "a line each", tuple(notes), "requests")
+        written, notes = batch.write_requests(probe, out, model, request, progress or SilentProgress())
+        return GenerationResult(written, "a line each", tuple(notes), "requests")
     if format != AUTHORS:
         problem = f"unknown format {format!r}; expected {' or '.join(FORMATS)}{near(format, FORMATS)}"
         raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
@@ -61,5 +61,7 @@ def generate(
         problem = "--preset, --limit and --skip-bad work only with batches: the authors' files hold all questions."
         raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
     wanted = method_of(probe).generation(request)
-    ask = Asker(find_model(model), BlockStore.default(), new_executor()) if model else None
-    return Generated(wanted.write_to(out, ask, progress or Silent()), wanted.counted, tuple(wanted.notes()))
+    ask = LiveAsk(find_model(model), BlockStore.default(), new_executor()) if model else None
+    return GenerationResult(
+        wanted.write_to(out, ask, progress or SilentProgress()), wanted.counted, tuple(wanted.notes())
+    )

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from assay.engine.ask import Resume, StoredAsk
-from assay.engine.executor import Settings
+from assay.engine.executor import EngineSettings
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
-from assay.files.answer_files import Kind, kind_of
+from assay.files.answer_files import AnswerFileKind, kind_of
 from assay.files.atomic import write_atomically
 from assay.files.opening import digest_as_stored, open_bytes, read_whole
 from assay.files.paths import in_name
@@ -25,7 +25,7 @@ from assay.probes.base import Method, Prepared, Request
 from assay.results.findings import Findings
 from assay.results.formatting import without_folders
 from assay.results.run import EndpointInfo, Run, RunInfo
-from assay.results.run import Kind as RunKind
+from assay.results.run import RunKind as RunKind
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
 from assay.runs.folder import BLOCKS, INFO, info_in, open_for_writing, read_run, used_blocks
@@ -177,8 +177,8 @@ def _read(
 ) -> tuple[Prepared, Any]:
     """The answers in files: batch results, or another format that the probe reads."""
     kinds = {file: kind_of(file) for file in files}
-    _require_followed(method, request, batch=Kind.BATCH_RESULTS in kinds.values())
-    if Kind.BATCH_RESULTS not in kinds.values():
+    _require_followed(method, request, batch=AnswerFileKind.BATCH_RESULTS in kinds.values())
+    if AnswerFileKind.BATCH_RESULTS not in kinds.values():
         for file, kind in kinds.items():
             _require_answers(method, file, kind)
         return method.read_files(files, request, answers)
@@ -197,24 +197,27 @@ def _require_followed(method: Method[Any, Any], request: Request, *, batch: bool
         raise UsageError(problem, f"Omit --{option}.", code="bad-option", key=option)
 
 
-_LOGS = {Kind.LM_EVAL: "lm-evaluation-harness", Kind.INSPECT: "Inspect"}
+_LOGS = {AnswerFileKind.LM_EVAL: "lm-evaluation-harness", AnswerFileKind.INSPECT: "Inspect"}
 _SEE = "`assay score --help` shows what can be scored."
 
 
-def _require_answers(method: Method[Any, Any], file: Path, kind: Kind | None) -> None:
+def _require_answers(method: Method[Any, Any], file: Path, kind: AnswerFileKind | None) -> None:
     """Refuse files that look like answers but have none, or none that the probe reads."""
     probe, samples = method.probe.name, _SEE
-    if Kind.LM_EVAL in method.logs:
+    if AnswerFileKind.LM_EVAL in method.logs:
         samples = f"Run lm_eval with --log_samples, then: assay score {probe} samples_TASK_DATE.jsonl"
     told = {
-        Kind.LM_EVAL_RESULTS: ("this file has results of lm-evaluation-harness, but no answers.", samples),
-        Kind.BATCH_REQUESTS: (
+        AnswerFileKind.LM_EVAL_RESULTS: ("this file has results of lm-evaluation-harness, but no answers.", samples),
+        AnswerFileKind.BATCH_REQUESTS: (
             "this file belongs to the requests of a batch and has no answers.",
             "Send the requests to the service, and score the results file that it returns.",
         ),
-        Kind.RUN: ("this file is part of a run.", f"Score the run's folder: assay score {probe} {file.parent}"),
+        AnswerFileKind.RUN: (
+            "this file is part of a run.",
+            f"Score the run's folder: assay score {probe} {file.parent}",
+        ),
     }
-    found = Kind.BATCH_REQUESTS if file.name.endswith(batch.ENDING) else kind
+    found = AnswerFileKind.BATCH_REQUESTS if file.name.endswith(batch.ENDING) else kind
     if found in told:
         problem, remedy = told[found]
         raise DataError(problem, remedy, code="unsupported", file=file)
@@ -247,13 +250,13 @@ def gathered_again(
     place = place_of(data or before)
     request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad)
     store = BlockStore.of_run(run.folder)
-    if unknown := info.engine.keys() - Settings.__dataclass_fields__.keys():
+    if unknown := info.engine.keys() - EngineSettings.__dataclass_fields__.keys():
         problem = f'"engine" has an unknown key, {min(unknown)}.'
         raise DataError(
             problem, "Repeat the run to rewrite it.", code="unknown-key", file=run.folder / INFO, key="engine"
         )
     used = used_blocks(run.folder)
-    ask = StoredAsk(info.model, store, used, Settings(**info.engine), info.others, info.block_sizes)
+    ask = StoredAsk(info.model, store, used, EngineSettings(**info.engine), info.others, info.block_sizes)
     prepared = method.prepare(request, ask)
     if changed := [name for name, digest in info.brought.items() if prepared.brought.get(name) != digest]:
         problem = f"{changed[0]} has changed since this run."

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from assay.asking.progress import Overall, Progress, showing
+from assay.asking.progress import Progress, TourProgress, showing
 from assay.asking.queries import OF_ENDPOINTS
 from assay.engine.executor import Executor
 from assay.engine.spending import Spending
@@ -24,8 +24,8 @@ from assay.probes import tour_probes
 from assay.probes.base import Probe, Request
 from assay.results.run import Run, Tour, write_missing
 from assay.runs.audit import (
-    Begun,
-    Listener,
+    AuditListener,
+    PreparedAudit,
     begin,
     default_name,
     finish,
@@ -34,7 +34,7 @@ from assay.runs.audit import (
     require_askable,
     write_page,
 )
-from assay.runs.dry_run import Calls, expect_calls
+from assay.runs.dry_run import RequestEstimate, expect_calls
 
 REQUESTS = 3000
 """The most requests that the tour sends to an endpoint, unless a limit or a larger preset is given."""
@@ -52,7 +52,7 @@ def tour(
     data: str | Path | None = None,
     skip_bad: bool = False,
     progress: Progress | bool | None = None,
-    listener: Listener | None = None,
+    listener: AuditListener | None = None,
     executor: Executor | None = None,
     spending: Spending | None = None,
     **more: Any,
@@ -68,14 +68,14 @@ def tour(
     with showing(progress) as shown:  # also while it is tested what an endpoint can do
         spec, executor = find_model(model, options), executor or new_executor()  # loads the model once for all
         require_askable(spec, executor)
-        told = Failures(listener or Listener())
+        told = MissingProbes(listener or AuditListener())
         able = answerable(spec, told)
         requests = {probe.name: request for probe in able}
         if spec.endpoint is not None:
             calls = expect_tour(model, able, request, options, told)
             requests = {name: replace(request, limit=each.limit) for name, each in calls.items()}
             told.listener.sends(calls)
-        begun: dict[str, Begun] = {}
+        begun: dict[str, PreparedAudit] = {}
         for name, own in requests.items():
             with told.about(name, lacking=True):
                 how = {**more, "options": options, "executor": executor, "spending": spending}
@@ -87,10 +87,10 @@ def tour(
     return Tour(folder, runs)
 
 
-class Failures:
+class MissingProbes:
     """The missing probes of a tour, with the reasons."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: AuditListener) -> None:
         self.listener = listener
         self.why: dict[str, str] = {}
         self._failed: list[Exception] = []
@@ -122,7 +122,7 @@ class Failures:
             raise next(iter([*self._failed, *self._lacking]))
 
 
-def answerable(spec: ModelSpec, told: Failures) -> list[Probe]:
+def answerable(spec: ModelSpec, told: MissingProbes) -> list[Probe]:
     """The probes of the tour that a model can answer; if there are none, the first, whose error says what it lacks."""
     able = [probe for probe in tour_probes() if probe.abilities & spec.abilities]
     for probe in tour_probes():
@@ -137,16 +137,16 @@ def expect_tour(
     able: Sequence[Probe],
     request: Request,
     options: Options | None,
-    told: Failures,
+    told: MissingProbes,
     *,
     trial: int = 0,
     spending: Spending | None = None,
-) -> dict[str, Calls]:
+) -> dict[str, RequestEstimate]:
     """What each probe of a tour sends to an endpoint.
 
     With the preset quick and no limit, each may send its share of `REQUESTS`, and what earlier probes did not use.
     """
-    left, calls = REQUESTS, dict[str, Calls]()
+    left, calls = REQUESTS, dict[str, RequestEstimate]()
     for number, probe in enumerate(able):
         share = int(left * probe.share / sum(other.share for other in able[number:]))
         at_most = share if request.limit is None and request.preset == "quick" else None
@@ -159,10 +159,10 @@ def expect_tour(
     return calls
 
 
-def _finished(begun: Mapping[str, Begun], told: Failures, progress: Progress) -> list[Run]:
+def _finished(begun: Mapping[str, PreparedAudit], told: MissingProbes, progress: Progress) -> list[Run]:
     runs, done, total = [], 0, sum(each.questions for each in begun.values())
     for name, each in begun.items():
-        if isinstance(progress, Overall):
+        if isinstance(progress, TourProgress):
             progress.overall("the tour", done, total)
         with told.about(name):
             runs.append(finish(each, progress, told.listener))

@@ -2,8 +2,8 @@
 
 from assay.stats.bias_correction import cross_fitted_max, cross_fitted_mean, posterior_draws
 from assay.stats.clustered import (
-    Clustered,
-    Spread,
+    ClusteredMeans,
+    ErrorCovariance,
     combined,
     jackknife,
     paired_spread,
@@ -11,21 +11,21 @@ from assay.stats.clustered import (
     student_reach,
     unit_spread,
 )
-from assay.stats.clusters import Separation, kmeans_separation, tsne_projection
+from assay.stats.clusters import ClusterSeparation, kmeans_separation, tsne_projection
 from assay.stats.corrections import benjamini_hochberg, holm
 from assay.stats.folded import Magnitude, folded_excess, mean_magnitude
 from assay.stats.intervals import MIN_UNITS, logit_interval, percentile_interval, wilson_interval
-from assay.stats.permutation import Permuted, permutation_test
+from assay.stats.permutation import PermutationResult, permutation_test
 from assay.stats.resampling import monte_carlo_p, multinomial_weights, random_signs
 from assay.stats.signflip import contribution_p, sign_flip_p
 
 __all__ = [
     "MIN_UNITS",
-    "Clustered",
+    "ClusterSeparation",
+    "ClusteredMeans",
+    "ErrorCovariance",
     "Magnitude",
-    "Permuted",
-    "Separation",
-    "Spread",
+    "PermutationResult",
     "benjamini_hochberg",
     "combined",
     "contribution_p",

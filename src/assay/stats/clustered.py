@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-class Spread(NamedTuple):
+class ErrorCovariance(NamedTuple):
     """The effect of one kind of unit on means (column,): the covariance of their errors, and each mean's units."""
 
     covariance: Array  # (column, column)
@@ -30,7 +30,7 @@ class Spread(NamedTuple):
         return np.diag(self.covariance)
 
 
-def unit_spread(distances: Array, n: ArrayLike, units: ArrayLike) -> Spread:
+def unit_spread(distances: Array, n: ArrayLike, units: ArrayLike) -> ErrorCovariance:
     """From Σ (observation − mean) of every unit (unit, column), of n observations in so many units.
 
     With G units, G/(G − 1) · Σ_u d_u d_uᵀ / n²; 0 with a single unit.
@@ -38,10 +38,10 @@ def unit_spread(distances: Array, n: ArrayLike, units: ArrayLike) -> Spread:
     units = np.broadcast_to(np.asarray(units, dtype=np.int64), distances.shape[1:])
     factor = np.where(units > 1, np.sqrt(units / np.maximum(units - 1.0, 1.0)), 0.0)
     scaled = distances * factor / np.maximum(n, 1.0)
-    return Spread(scaled.T @ scaled, units)
+    return ErrorCovariance(scaled.T @ scaled, units)
 
 
-def paired_spread(names: Sequence[Spread], pairs: Spread) -> Spread:
+def paired_spread(names: Sequence[ErrorCovariance], pairs: ErrorCovariance) -> ErrorCovariance:
     """Of observations of pairs, from the spread of all names, or of each side's names where pairs join two groups.
 
     V = Σ V_names − V_pairs, and at least V_pairs: a difference of two estimates may be smaller, or below 0. Its units
@@ -51,7 +51,7 @@ def paired_spread(names: Sequence[Spread], pairs: Spread) -> Spread:
     one, two = (1.0, 1.0) if len(names) > 1 else _paired_with_each_other(names[0].units, pairs.units)
     covariance = one * np.sum([own.covariance for own in names], axis=0) - two * pairs.covariance
     missing = np.maximum(pairs.variance - np.diag(covariance), 0.0)
-    return Spread(covariance + np.diag(missing), np.min([own.units for own in names], axis=0))
+    return ErrorCovariance(covariance + np.diag(missing), np.min([own.units for own in names], axis=0))
 
 
 def _paired_with_each_other(names: NDArray[np.int64], pairs: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -124,11 +124,11 @@ def jackknife(left_out: Array, strata: Indices) -> Array:
 
 
 @dataclass(frozen=True)
-class Clustered:
+class ClusteredMeans:
     """Means (column,) with their spread: tests of each mean, and joint draws under chance."""
 
     mean: Array
-    spread: Spread
+    spread: ErrorCovariance
 
     @property
     def error(self) -> Array:

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Separation:
+class ClusterSeparation:
     """How well two clusters agree with two groups, and how well they would by chance."""
 
     accuracy: float  # in [0.5, 1]
@@ -29,7 +29,7 @@ class Separation:
 
 def kmeans_separation(
     vectors: Array, first: NDArray[np.bool_], *, seed: int = 0, permutations: int = 1000
-) -> Separation:
+) -> ClusterSeparation:
     """How well KMeans with K = 2, which knows nothing of groups, finds who of `vectors` (name, feature) is in `first`.
 
     With a = the share of names whose cluster is that of their group when cluster 1 stands for the first group,
@@ -60,7 +60,7 @@ def kmeans_separation(
 
     observed = agreeing(np.array([(one & first).sum()]))[0]
     drawn = agreeing(np.random.default_rng(seed).hypergeometric(inside, names - inside, size, permutations))
-    return Separation(
+    return ClusterSeparation(
         accuracy=float(observed / names),
         floor=float(drawn.mean() / names),
         p=(1 + int((drawn >= observed).sum())) / (1 + permutations),

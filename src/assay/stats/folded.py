@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.clustered import Clustered, student_reach
+from assay.stats.clustered import ClusteredMeans, student_reach
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def folded_excess(size: Array, error: Array) -> Array:
     return np.maximum(excess, 0.0)
 
 
-def mean_magnitude(found: Clustered) -> Magnitude:
+def mean_magnitude(found: ClusteredMeans) -> Magnitude:
     """mean |true value| of noisy numbers.
 
     How much noise has added depends on the true sizes, which are not known. The corrected value supposes the sizes that

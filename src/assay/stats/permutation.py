@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Permuted:
+class PermutationResult:
     """The p-value of every word, and the number of divisions that it is based on."""
 
     p: Array  # (word,) NaN where a value of the word is undefined
@@ -42,7 +42,7 @@ def permutation_test(
     below: float = 0.02,
     enumerate_up_to: int = 200_000,
     strict: bool = False,
-) -> Permuted:
+) -> PermutationResult:
     """The two-sided p of d = mean over the names in `first` − mean over the others, for every word of (name, word).
 
     **Exact** where there are at most `enumerate_up_to` divisions: p = #{|d†| >= |d|} / divisions, the observed one
@@ -99,7 +99,7 @@ def permutation_test(
         fill(defined, divisions if exact else few)
         if not exact and many > few:
             fill(np.flatnonzero(p < below), many)  # NaN is not
-    return Permuted(p, draws, exact)
+    return PermutationResult(p, draws, exact)
 
 
 def _check(values: Array, first: NDArray[np.bool_], strata: NDArray[np.int64] | None, few: int) -> None:

@@ -15,8 +15,8 @@ from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.grounds import grounds_of, lost_answers, mentioned_first
 from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, Dataset
-from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.tallies import Answered
+from assay.probes.bbq.settings import BBQSettings
+from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.claims import with_claims
 from assay.results.findings import Findings
 
@@ -172,12 +172,12 @@ def concluded(
     chosen: Options,
     *,
     held: Dataset | None = None,
-    settings: Settings = Settings(),  # noqa: B008
+    settings: BBQSettings = BBQSettings(),  # noqa: B008
     lost: Mapping[str, int] | None = None,
     seed: int = 0,
 ) -> Findings:
     """The findings of answers, with their verdict, as of a run."""
-    part = Answered(dataset, chosen[:, None])
+    part = AnsweredItems(dataset, chosen[:, None])
     how = {"refusals": settings.refusals, "resamples": settings.resamples, "seed": seed}
     found = findings_of(probe, [part], scored=False, **how)  # type: ignore[arg-type]
     diagnosis = diagnosis_of([part], None, settings)

@@ -13,16 +13,23 @@ import numpy as np
 import pytest
 
 from assay.probes.bbq.method import BBQ
-from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.source import Sample, Source, official, selected
+from assay.probes.bbq.settings import BBQSettings
+from assay.probes.bbq.source import ItemSample, ItemSource, official, selected
 from assay.probes.bbq_starter.method import BBQStarter, StarterSource
-from assay.results.verdict import STANDS_OUT, Says, Verdict
+from assay.results.verdict import STANDS_OUT, Verdict, VerdictKind
 from conformance.answerers.bbq_answerers import ANSWERERS, Questions, concluded
 
 DECIDE = Path(__file__).parents[3] / "docs" / "decide.md"
 SIZES = ("40 questions", "quick", "all")
 CLEAR, SMALL, NONE, FEW, CANNOT, UNUSABLE = (
-    *(Says.CLEAR, Says.SMALL, Says.NONE, Says.FEW, Says.CANNOT, Says.UNUSABLE),
+    *(
+        VerdictKind.CLEAR,
+        VerdictKind.SMALL,
+        VerdictKind.NONE,
+        VerdictKind.FEW,
+        VerdictKind.CANNOT,
+        VerdictKind.UNUSABLE,
+    ),
 )
 
 
@@ -32,14 +39,14 @@ class Expected:
     `says` are words of the sentence, and `named` the categories that are claimed or stand out.
     """
 
-    verdicts: tuple[tuple[Says, ...], tuple[Says, ...], tuple[Says, ...]]
+    verdicts: tuple[tuple[VerdictKind, ...], tuple[VerdictKind, ...], tuple[VerdictKind, ...]]
     diagnosis: str = ""
     step: str = ""
     says: str = ""
     named: tuple[str, ...] = ()
 
 
-def always(says: Says) -> tuple[tuple[Says, ...], tuple[Says, ...], tuple[Says, ...]]:
+def always(says: VerdictKind) -> tuple[tuple[VerdictKind, ...], tuple[VerdictKind, ...], tuple[VerdictKind, ...]]:
     return (says,), (says,), (says,)
 
 
@@ -73,35 +80,35 @@ OF_STARTER = {("cautious", "quick"): (NONE, FEW, CANNOT), ("guessing", "quick"):
 
 
 @pytest.fixture(scope="module")
-def bbq(official_data: Path) -> Source:
+def bbq(official_data: Path) -> ItemSource:
     return official(official_data / "bbq" / "data", (), None, "auto", "keep", False)
 
 
 @pytest.fixture(scope="module")
-def starter() -> Source:
+def starter() -> ItemSource:
     return StarterSource()
 
 
-def asked(source: Source, size: str, presets: Mapping[str, int | None], seed: int = 0) -> Questions:
+def asked(source: ItemSource, size: str, presets: Mapping[str, int | None], seed: int = 0) -> Questions:
     sample = {
-        "40 questions": Sample(in_all=10, seed=seed),
-        "quick": Sample(per_template=presets["quick"], seed=seed),
-        "standard": Sample(per_template=presets["standard"], seed=seed),
-        "all": Sample(seed=seed),
+        "40 questions": ItemSample(in_all=10, seed=seed),
+        "quick": ItemSample(per_template=presets["quick"], seed=seed),
+        "standard": ItemSample(per_template=presets["standard"], seed=seed),
+        "all": ItemSample(seed=seed),
     }[size]
     return Questions(selected(source, sample))
 
 
-def verdict_of(name: str, probe: str, questions: Questions, source: Source, seed: int) -> Verdict:
+def verdict_of(name: str, probe: str, questions: Questions, source: ItemSource, seed: int) -> Verdict:
     chosen = ANSWERERS[name](questions, np.random.default_rng([seed, 7]))
     lost = {"cut off": len(chosen)} if name == "truncated" else None
-    few = Settings(resamples=200)
+    few = BBQSettings(resamples=200)
     found = concluded(probe, questions.dataset, chosen, held=source.read(), settings=few, lost=lost, seed=seed)
     assert found.verdict is not None
     return found.verdict
 
 
-def check(name: str, size: str, verdict: Verdict, verdicts: Sequence[Says] | None = None) -> None:
+def check(name: str, size: str, verdict: Verdict, verdicts: Sequence[VerdictKind] | None = None) -> None:
     expected = EXPECTED[name]
     assert verdict.says in (verdicts or expected.verdicts[SIZES.index(size)]), verdict.why
     if verdict.says is UNUSABLE:
@@ -121,39 +128,39 @@ def check(name: str, size: str, verdict: Verdict, verdicts: Sequence[Says] | Non
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", EXPECTED)
-def test_the_starter_set_says_it(name: str, size: str, starter: Source) -> None:
+def test_the_starter_set_says_it(name: str, size: str, starter: ItemSource) -> None:
     questions = asked(starter, size, BBQStarter.presets)
     check(name, size, verdict_of(name, "bbq-starter", questions, starter, 0), OF_STARTER.get((name, size)))
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", EXPECTED)
-def test_the_official_questions_say_it(name: str, size: str, bbq: Source) -> None:
+def test_the_official_questions_say_it(name: str, size: str, bbq: ItemSource) -> None:
     questions = asked(bbq, size, BBQ.presets)
     check(name, size, verdict_of(name, "bbq", questions, bbq, 0))
 
 
-def test_too_few_questions_come_with_a_number_that_would_do(starter: Source) -> None:
+def test_too_few_questions_come_with_a_number_that_would_do(starter: ItemSource) -> None:
     """The step's limit, taken, gives the verdict that it promises."""
     verdict = verdict_of("perfect", "bbq-starter", asked(starter, "40 questions", BBQStarter.presets), starter, 0)
     assert verdict.next is not None
     option, limit = verdict.next.split()
     assert option == "--limit"
-    larger = Questions(selected(starter, Sample(in_all=-(-int(limit) // 4), seed=0)))
+    larger = Questions(selected(starter, ItemSample(in_all=-(-int(limit) // 4), seed=0)))
     assert verdict_of("perfect", "bbq-starter", larger, starter, 0).says is NONE
 
 
-def test_one_wrong_answer_among_all_official_ones_changes_nothing(bbq: Source) -> None:
+def test_one_wrong_answer_among_all_official_ones_changes_nothing(bbq: ItemSource) -> None:
     questions = asked(bbq, "all", BBQ.presets)
     chosen = questions.right.copy()
     row = int(np.flatnonzero(~questions.told)[0])
     chosen[row] = questions.biased[row]
-    found = concluded("bbq", questions.dataset, chosen, held=bbq.read(), settings=Settings(resamples=200))
+    found = concluded("bbq", questions.dataset, chosen, held=bbq.read(), settings=BBQSettings(resamples=200))
     assert found.verdict is not None
     assert found.verdict.says is NONE
 
 
-def test_all_categories_together_are_those_that_were_asked(starter: Source) -> None:
+def test_all_categories_together_are_those_that_were_asked(starter: ItemSource) -> None:
     whole = starter.read()
     rows = np.flatnonzero(np.isin(whole.cells, ["Age", "Religion", "SES"]))
     verdict = verdict_of("perfect", "bbq-starter", Questions(whole.take(rows)), starter, 0)
@@ -175,7 +182,7 @@ HOW_OFTEN: Mapping[str, tuple[Callable[[Verdict], bool], float]] = {
 }
 
 
-def how_often(name: str, probe: str, questions: Questions, source: Source, runs: int) -> None:
+def how_often(name: str, probe: str, questions: Questions, source: ItemSource, runs: int) -> None:
     holds, least = HOW_OFTEN[name]
     said = [holds(verdict_of(name, probe, questions, source, seed)) for seed in range(runs)]
     assert sum(said) >= runs * least - 1
@@ -183,14 +190,14 @@ def how_often(name: str, probe: str, questions: Questions, source: Source, runs:
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", [name for name in HOW_OFTEN if (name, "quick") not in OF_STARTER])
-def test_most_runs_of_the_starter_set_say_it(name: str, starter: Source) -> None:
+def test_most_runs_of_the_starter_set_say_it(name: str, starter: ItemSource) -> None:
     """At quick size; bench/bbq_verdicts.py draws more runs, at every size."""
     how_often(name, "bbq-starter", asked(starter, "quick", BBQStarter.presets), starter, 8)
 
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("name", HOW_OFTEN)
-def test_most_runs_of_the_official_questions_say_it(name: str, bbq: Source) -> None:
+def test_most_runs_of_the_official_questions_say_it(name: str, bbq: ItemSource) -> None:
     """At quick size; eight of BBQ's thirteen categories are too few there to be sure of one that declines often."""
     how_often(name, "bbq", asked(bbq, "standard" if name == "cautious" else "quick", BBQ.presets), bbq, 8)
 

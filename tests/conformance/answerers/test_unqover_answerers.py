@@ -13,7 +13,7 @@ from assay.probes.claims import with_claims
 from assay.probes.unqover import PROBE
 from assay.probes.unqover.grounds import grounds_of
 from assay.results.findings import Findings
-from assay.results.verdict import OPEN, Says, Verdict
+from assay.results.verdict import OPEN, Verdict, VerdictKind
 from conformance.answerers.unqover_answerers import (
     ANSWERERS,
     QUICK,
@@ -25,7 +25,7 @@ from conformance.answerers.unqover_answerers import (
     writing,
 )
 
-SAID = (Says.UNUSABLE, "follows_place")
+SAID = (VerdictKind.UNUSABLE, "follows_place")
 
 
 def verdict(found: Findings) -> Verdict:
@@ -33,7 +33,7 @@ def verdict(found: Findings) -> Verdict:
     return found.verdict
 
 
-def says(name: str, size: str, runs: int) -> Counter[Says]:
+def says(name: str, size: str, runs: int) -> Counter[VerdictKind]:
     asked = comparisons(size)
     return Counter(verdict(concluded(asked, ANSWERERS[name], seed)).says for seed in range(runs))
 
@@ -42,18 +42,18 @@ def says(name: str, size: str, runs: int) -> Counter[Says]:
 @pytest.mark.parametrize(
     ("name", "expected", "step"),
     [
-        ("indifferent", (Says.NONE, None), None),
-        ("names differ", (Says.NONE, None), None),
-        ("always abstaining", (Says.NONE, None), None),
-        ("abstains in all but 3%", (Says.NONE, None), None),
+        ("indifferent", (VerdictKind.NONE, None), None),
+        ("names differ", (VerdictKind.NONE, None), None),
+        ("always abstaining", (VerdictKind.NONE, None), None),
+        ("abstains in all but 3%", (VerdictKind.NONE, None), None),
         ("always first person", SAID, None),
         ("always second person", SAID, None),
-        ("one occupation at 0.10", (Says.CLEAR, None), None),
-        ("half of the occupations at 0.10", (Says.CLEAR, None), None),
+        ("one occupation at 0.10", (VerdictKind.CLEAR, None), None),
+        ("half of the occupations at 0.10", (VerdictKind.CLEAR, None), None),
     ],
 )
 def test_a_known_answerer_gets_its_verdict(
-    size: str, name: str, expected: tuple[Says, str | None], step: str | None
+    size: str, name: str, expected: tuple[VerdictKind, str | None], step: str | None
 ) -> None:
     found = verdict(concluded(comparisons(size), ANSWERERS[name]))
     assert (found.says, found.diagnosis, found.next) == (*expected, step), found.why
@@ -70,14 +70,14 @@ def test_who_follows_the_options_is_to_be_asked_without_options() -> None:
 def test_names_that_differ_are_no_bias_of_groups() -> None:
     """152 of 200 such runs were called biased when single names counted."""
     found = says("names differ", "endpoint", 8)
-    assert found[Says.NONE] >= 5
-    assert found[Says.CLEAR] + found[Says.SMALL] <= 2
+    assert found[VerdictKind.NONE] >= 5
+    assert found[VerdictKind.CLEAR] + found[VerdictKind.SMALL] <= 2
 
 
 @pytest.mark.parametrize(("name", "least"), [("one occupation at 0.05", 3), ("one occupation at 0.10", 6)])
 def test_one_occupation_is_found(name: str, least: int) -> None:
     found = says(name, "quick", 6)
-    assert found[Says.CLEAR] + found[Says.SMALL] >= least
+    assert found[VerdictKind.CLEAR] + found[VerdictKind.SMALL] >= least
 
 
 def test_what_one_occupation_shows_makes_no_claim_about_another() -> None:
@@ -117,15 +117,15 @@ def test_no_clear_bias_says_what_it_rules_out() -> None:
 )
 def test_answers_that_say_nothing_come_before_all_else(lost: dict[str, int], diagnosis: str, step: str | None) -> None:
     found = verdict(concluded(comparisons("endpoint"), ANSWERERS["always first person"], lost=lost))
-    assert (found.says, found.diagnosis, found.next) == (Says.UNUSABLE, diagnosis, step)
+    assert (found.says, found.diagnosis, found.next) == (VerdictKind.UNUSABLE, diagnosis, step)
 
 
 def test_a_fifth_of_them_withholds_that_there_is_no_bias() -> None:
     found = verdict(concluded(comparisons("endpoint"), ANSWERERS["indifferent"], lost={"cut off": 200}))
-    assert (found.says, found.next) == (Says.FEW, "--set tokens=4096")
+    assert (found.says, found.next) == (VerdictKind.FEW, "--set tokens=4096")
     assert "20.2% of 992 answers are cut off at the limit of tokens" in found.why
     few = verdict(concluded(comparisons("endpoint"), ANSWERERS["indifferent"], lost={"cut off": 99}))
-    assert few.says is Says.NONE
+    assert few.says is VerdictKind.NONE
 
 
 # --- how many questions would do
@@ -134,17 +134,17 @@ def test_a_fifth_of_them_withholds_that_there_is_no_bias() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_suggested_limit_is_enough(seed: int) -> None:
     few = verdict(concluded(comparisons("endpoint"), writing(1.0), seed))
-    assert few.says is Says.FEW
+    assert few.says is VerdictKind.FEW
     match = re.fullmatch(r"--limit (\d+) --set class=gender --set attributes=4", few.next or "")
     assert match is not None
     assert f"about {int(match[1]):,} questions would settle μ to within 0.1" in few.why
     larger = comparisons("endpoint", attributes=4, each=int(match[1]) // 8 // 4, form="choice, letters")
-    assert verdict(concluded(larger, writing(1.0), seed + 10)).says is Says.NONE
+    assert verdict(concluded(larger, writing(1.0), seed + 10)).says is VerdictKind.NONE
 
 
 def test_names_that_differ_too_much_for_the_list_are_said_to_be_too_few() -> None:
     found = verdict(concluded(comparisons("quick"), preferring(names=0.35, noise=0.02)))
-    assert (found.says, found.next) == (Says.CANNOT, None)
+    assert (found.says, found.next) == (VerdictKind.CANNOT, None)
     match = re.search(r"about ([\d,]+) names in each group would settle μ to within 0.1; here are 70", found.why)
     assert match is not None
     assert 70 < int(match[1].replace(",", "")) < 700
@@ -156,10 +156,10 @@ def test_names_that_differ_too_much_for_the_list_are_said_to_be_too_few() -> Non
 def test_subjects_without_groups_are_tested_one_by_one() -> None:
     asked = comparisons("quick", "religion")
     none = verdict(concluded(asked, always(0.25, 0.25)))
-    assert none.says is Says.NONE
+    assert none.says is VerdictKind.NONE
     assert "a bias intensity μ above 0.1 is ruled out" in none.why
     found = concluded(asked, preferring(subjects={0: 0.2}, names=0.0))
-    assert verdict(found).says is Says.CLEAR
+    assert verdict(found).says is VerdictKind.CLEAR
     assert asked.labels.subjects[0] in verdict(found).why
     families = {each.of: each.family for each in verdict(found).families}
     assert families["subjects"] == "associations"
@@ -196,7 +196,7 @@ def test_a_value_of_eta_that_may_be_large_is_open_and_does_not_decide(low: float
     told = "how often one side wins: up to 0.340"
     assert [(each.status, each.why) for each in grounds.parts] == ([(OPEN, told)] if is_open else [])
     again = verdict(with_claims(replace(found, estimates=estimates, tables={}, grounds=grounds), PROBE, {}))
-    assert again.says is Says.NONE
+    assert again.says is VerdictKind.NONE
     assert (told in again.why) is is_open
 
 

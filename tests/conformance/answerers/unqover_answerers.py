@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from assay.probes.claims import with_claims
 from assay.probes.unqover import PROBE
-from assay.probes.unqover.analyse import Scored, findings_of
+from assay.probes.unqover.analyse import ScoredCells, findings_of
 from assay.probes.unqover.cells import cell_table
 from assay.probes.unqover.diagnose import diagnosis_of
 from assay.probes.unqover.grounds import Held, grounds_of
 from assay.probes.unqover.listed_plan import unknown_place
 from assay.probes.unqover.lists import read_lists
-from assay.probes.unqover.metrics import Cells, Labels, Listed
-from assay.probes.unqover.settings import QUICK_ATTRIBUTES, QUICK_CELLS, QUICK_OF_ENDPOINTS, Settings
+from assay.probes.unqover.metrics import CellLabels, Cells, ListedShares
+from assay.probes.unqover.settings import QUICK_ATTRIBUTES, QUICK_CELLS, QUICK_OF_ENDPOINTS, UnqoverSettings
 from assay.results.findings import Findings
 
 Array = NDArray[np.float64]
@@ -33,7 +33,7 @@ SIZES: Mapping[str, tuple[int, int]] = {
 }
 """Attributes, and comparisons of each; an endpoint is asked in the form choice, the others in the form span."""
 
-QUICK = Settings(draws=300, resamples=2)
+QUICK = UnqoverSettings(draws=300, resamples=2)
 """Enough for a verdict: resamples are of single names, which cannot change it."""
 
 
@@ -44,7 +44,7 @@ class Comparisons:
     cls: str
     form: str
     cells: Cells
-    labels: Labels
+    labels: CellLabels
     held: Held
     attributes: int
     places: NDArray[np.int8]  # (cell, option order, option)
@@ -72,7 +72,7 @@ def comparisons(
     table = cell_table(lists, each * attributes, 0, attributes=attributes)
     row = np.arange(len(table), dtype=np.int64)
     first, second, template, attribute = table.rows(row)
-    labels = Labels(
+    labels = CellLabels(
         [subject.name for subject in lists.subjects],
         [each.text for each in lists.attributes],
         [each.cluster for each in lists.attributes],
@@ -187,7 +187,7 @@ def concluded(
     answerer: Answerer,
     seed: int = 0,
     *,
-    settings: Settings = QUICK,
+    settings: UnqoverSettings = QUICK,
     lost: Mapping[str, int] | None = None,
     way: str = "letters",
 ) -> Findings:
@@ -204,10 +204,10 @@ def concluded(
     return with_claims(replace(found, diagnosis=diagnosis, grounds=grounds), PROBE, {})
 
 
-def scored(asked: Comparisons, shares: Array, lost: Mapping[str, int] | None = None) -> Scored:
+def scored(asked: Comparisons, shares: Array, lost: Mapping[str, int] | None = None) -> ScoredCells:
     """Comparisons with their answers."""
     cells, given = asked.cells, len(asked) * asked.held.questions
-    listed = Listed(shares.astype(np.float32), asked.places) if asked.listed else None
+    listed = ListedShares(shares.astype(np.float32), asked.places) if asked.listed else None
     scores = shares[..., :2].mean(axis=2).astype(np.float32)
     some = Cells(cells.template, cells.first, cells.second, cells.attribute, scores, listed)
-    return Scored(asked.cls, asked.form, some, asked.labels, lost=lost or {}, given=given if listed else 0)
+    return ScoredCells(asked.cls, asked.form, some, asked.labels, lost=lost or {}, given=given if listed else 0)

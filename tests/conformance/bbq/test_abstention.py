@@ -11,10 +11,10 @@ import small_bbq
 from assay.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.analyse import contributions, findings_of
 from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, Dataset
-from assay.probes.bbq.metrics import FIELDS, Field
-from assay.probes.bbq.settings import Settings
+from assay.probes.bbq.metrics import FIELDS, TallyField
+from assay.probes.bbq.settings import BBQSettings
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tallies import Answered
+from assay.probes.bbq.tallies import AnsweredItems
 from assay.results.findings import Estimate, Findings
 from assay.stats import sign_flip_p
 from conformance.answerers.bbq_answerers import Questions, concluded
@@ -28,7 +28,7 @@ CONFIRMS = TOLD & ((MADE_UP.target == GOLD) == NEGATIVES)
 
 
 def found(chosen: np.ndarray, refusals: str = "wrong", dataset: Dataset = MADE_UP) -> Findings:
-    part = Answered(dataset, np.asarray(chosen, np.int64)[:, None])
+    part = AnsweredItems(dataset, np.asarray(chosen, np.int64)[:, None])
     return findings_of("bbq", [part], refusals=refusals, resamples=20, seed=0, scored=False)
 
 
@@ -134,15 +134,15 @@ def test_contributions_are_centred_and_add_up_to_the_gap() -> None:
     rng = np.random.default_rng(0)
     tally = np.zeros((9, FIELDS))
     for n, right, unknown in (
-        (Field.ALIGNED, Field.ALIGNED_CORRECT, Field.ALIGNED_UNKNOWN),
-        (Field.NONALIGNED, Field.NONALIGNED_CORRECT, Field.NONALIGNED_UNKNOWN),
+        (TallyField.ALIGNED, TallyField.ALIGNED_CORRECT, TallyField.ALIGNED_UNKNOWN),
+        (TallyField.NONALIGNED, TallyField.NONALIGNED_CORRECT, TallyField.NONALIGNED_UNKNOWN),
     ):
         tally[:, n] = rng.integers(1, 9, 9)
         tally[:, right] = rng.binomial(tally[:, n].astype(int), 0.7)
         tally[:, unknown] = tally[:, n] - tally[:, right]
     total = tally.sum(axis=0)
-    declined = total[Field.ALIGNED_UNKNOWN] / total[Field.ALIGNED]
-    declined -= total[Field.NONALIGNED_UNKNOWN] / total[Field.NONALIGNED]
+    declined = total[TallyField.ALIGNED_UNKNOWN] / total[TallyField.ALIGNED]
+    declined -= total[TallyField.NONALIGNED_UNKNOWN] / total[TallyField.NONALIGNED]
     for metric in ("abstention_gap", "accuracy_cost"):  # every mistake is an abstention, so both are the same
         added = contributions(metric, tally)
         assert added is not None
@@ -152,9 +152,9 @@ def test_contributions_are_centred_and_add_up_to_the_gap() -> None:
 def test_a_template_with_more_questions_of_one_kind_does_not_look_as_if_it_leaned() -> None:
     """All templates are right in half of either kind of question, but have very different numbers of them."""
     tally = np.zeros((12, FIELDS))
-    tally[:, Field.ALIGNED], tally[:, Field.NONALIGNED] = [2, 40] * 6, [40, 2] * 6
-    tally[:, Field.ALIGNED_CORRECT] = tally[:, Field.ALIGNED] / 2
-    tally[:, Field.NONALIGNED_CORRECT] = tally[:, Field.NONALIGNED] / 2
+    tally[:, TallyField.ALIGNED], tally[:, TallyField.NONALIGNED] = [2, 40] * 6, [40, 2] * 6
+    tally[:, TallyField.ALIGNED_CORRECT] = tally[:, TallyField.ALIGNED] / 2
+    tally[:, TallyField.NONALIGNED_CORRECT] = tally[:, TallyField.NONALIGNED] / 2
     added = contributions("accuracy_cost", tally)
     assert added is not None
     assert added == pytest.approx(np.zeros(12))
@@ -178,6 +178,6 @@ def test_the_sentence_names_the_larger_part_of_the_accuracy_gap(says: str) -> No
     rows = np.flatnonzero(asked.confirms)[::3]
     chosen = asked.right.copy()
     chosen[rows] = answers[says][rows]
-    verdict = concluded("bbq", asked.dataset, chosen, settings=Settings(resamples=20)).verdict
+    verdict = concluded("bbq", asked.dataset, chosen, settings=BBQSettings(resamples=20)).verdict
     assert verdict is not None
     assert f"{says} {MORE}" in verdict.why

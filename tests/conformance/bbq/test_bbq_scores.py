@@ -20,7 +20,7 @@ from assay.probes.base import Request
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.items import NEGATIVE, Dataset
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tallies import Answered
+from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.bbq_starter.templates import read_starter
 from assay.results.findings import Estimate, Findings
 
@@ -28,7 +28,7 @@ Chosen = NDArray[np.int64]
 
 
 def found(dataset: Dataset, chosen: Chosen, *, refusals: str = "wrong", question_only: bool = False) -> Findings:
-    part = Answered(dataset, np.asarray(chosen, np.int64).reshape(len(dataset), -1), question_only)
+    part = AnsweredItems(dataset, np.asarray(chosen, np.int64).reshape(len(dataset), -1), question_only)
     return findings_of("bbq", [part], refusals=refusals, resamples=50, seed=0, scored=False)
 
 

@@ -21,33 +21,33 @@ from assay.asking.plan import Plan
 from assay.asking.queries import NONE, Answers
 from assay.probes.base import Request
 from assay.probes.bbq.editions import NAMES, ORIGINAL, edition
-from assay.probes.bbq.items import NEGATIVE, Example
+from assay.probes.bbq.items import NEGATIVE, Item
 from assay.probes.bbq.plan import BBQPlan
 from assay.results.findings import Estimate, Findings
 
 EDITIONS = [name for name in NAMES if name != ORIGINAL]
 BIASES = ("bias_score", "accuracy_cost", "diff_bias", "error_alignment")
 
-Choose = Callable[[Example, int], int]
+Choose = Callable[[Item, int], int]
 """The option that a model chooses, from an example and its target."""
 
 
-def unknown(example: Example, target: int) -> int:
+def unknown(example: Item, target: int) -> int:
     return example.unknown
 
 
-def right(example: Example, target: int) -> int:
+def right(example: Item, target: int) -> int:
     return example.label
 
 
-def biased(example: Example, target: int) -> int:
+def biased(example: Item, target: int) -> int:
     """The person who fits the stereotype; UNKNOWN where nobody is known to."""
     if target == NONE:
         return example.unknown
     return target if example.polarity == NEGATIVE else 3 - example.unknown - target
 
 
-def counter(example: Example, target: int) -> int:
+def counter(example: Item, target: int) -> int:
     return example.unknown if target == NONE else 3 - example.unknown - biased(example, target)
 
 

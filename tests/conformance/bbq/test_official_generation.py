@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 import small_templates
-from assay.probes.bbq.generation import Generation
-from assay.probes.bbq.generation.people import Pair, Person, fill, groups_of_pairs
-from assay.probes.bbq.generation.templates import Template, read_templates, template_files
-from assay.probes.bbq.generation.vocabulary import Draws, Vocabulary
+from assay.probes.bbq.generation import BBQQuestionWriter
+from assay.probes.bbq.generation.people import Person, PersonPair, fill, groups_of_pairs
+from assay.probes.bbq.generation.templates import BBQTemplate, read_templates, template_files
+from assay.probes.bbq.generation.vocabulary import SeededDraws, Vocabulary
 from assay.probes.bbq.items import CATEGORIES
 
 TABLE_3 = {
@@ -66,10 +66,10 @@ Quartet = list[dict[str, Any]]
 class Match:
     """An official quartet, the template that it was made of, and the pair that we make at the same place."""
 
-    template: Template
+    template: BBQTemplate
     official: Quartet
-    theirs: Pair
-    ours: Pair
+    theirs: PersonPair
+    ours: PersonPair
 
     @property
     def fillers(self) -> tuple[str, str]:
@@ -88,14 +88,14 @@ def templates(official_data: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def everything(templates: Path) -> Generation:
+def everything(templates: Path) -> BBQQuestionWriter:
     return small_templates.generation(templates)
 
 
-def pairs_of(folder: Path, category: str) -> Iterator[tuple[Template, Pair]]:
+def pairs_of(folder: Path, category: str) -> Iterator[tuple[BBQTemplate, PersonPair]]:
     vocabulary = Vocabulary.read(folder)
     for template in read_templates(template_files(folder)[category], category):
-        for group in groups_of_pairs(template, vocabulary, Draws(category, template.place)):
+        for group in groups_of_pairs(template, vocabulary, SeededDraws(category, template.place)):
             for pair in group:
                 yield template, pair
 
@@ -111,7 +111,7 @@ def matches(data: Path, category: str) -> list[Match]:
             if (category, four[0]["example_id"], text) == MENDED[:3]:
                 text = MENDED[3]
             people[slot] = Person(text, label)
-        found.append(Match(template, four, Pair(people[0], people[1], ours.subcategory), ours))
+        found.append(Match(template, four, PersonPair(people[0], people[1], ours.subcategory), ours))
     assert 4 * len(found) == len(examples)
     return found
 
@@ -119,20 +119,20 @@ def matches(data: Path, category: str) -> list[Match]:
 # --- how many, in which order
 
 
-def test_there_is_a_file_for_every_category(everything: Generation) -> None:
+def test_there_is_a_file_for_every_category(everything: BBQQuestionWriter) -> None:
     assert everything.files() == [f"{category}.jsonl" for category in CATEGORIES]
     assert everything.count() == sum(TABLE_3.values()) == 58_492
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
-def test_examples_are_as_many_as_in_table_3(everything: Generation, category: str) -> None:
+def test_examples_are_as_many_as_in_table_3(everything: BBQQuestionWriter, category: str) -> None:
     examples = list(everything.examples_of(category))
     assert len(examples) == TABLE_3[category]
     assert [example.example_id for example in examples] == list(range(len(examples)))
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
-def test_seed_0_gives_the_same_file_for_ever(everything: Generation, category: str) -> None:
+def test_seed_0_gives_the_same_file_for_ever(everything: BBQQuestionWriter, category: str) -> None:
     examples = everything.examples_of(category)
     digest = hashlib.sha256("".join(f"{example.to_line()}\n" for example in examples).encode()).hexdigest()
     assert digest == DIGESTS[category]
@@ -159,7 +159,7 @@ def test_templates_without_an_official_file_have_as_many_examples_as_their_rule_
 
 @pytest.mark.parametrize("category", HERE)
 def test_all_that_is_not_drawn_is_as_in_the_official_file(
-    official_data: Path, everything: Generation, category: str
+    official_data: Path, everything: BBQQuestionWriter, category: str
 ) -> None:
     same = ("example_id", "question_index", "question_polarity", "context_condition", "category", "additional_metadata")
     official = official_examples(official_data, category)
@@ -169,7 +169,7 @@ def test_all_that_is_not_drawn_is_as_in_the_official_file(
         assert {key: written[key] for key in same} == {key: theirs[key] for key in same}
 
 
-def test_two_official_templates_give_nothing_and_one_loses_a_word(everything: Generation) -> None:
+def test_two_official_templates_give_nothing_and_one_loses_a_word(everything: BBQQuestionWriter) -> None:
     """Disability_status 4 a (line 8), 4 b (line 9) and 19 b (line 39)."""
     notes = everything.notes()
     assert [note.partition(": ")[0].rpartition(" ")[2] for note in notes] == ["8", "9", "9", "39"]
@@ -180,7 +180,7 @@ def test_two_official_templates_give_nothing_and_one_loses_a_word(everything: Ge
 # --- texts
 
 
-def texts(template: Template, pair: Pair, words: tuple[str, str]) -> tuple[str, ...]:
+def texts(template: BBQTemplate, pair: PersonPair, words: tuple[str, str]) -> tuple[str, ...]:
     """Both contexts, both questions, both answers."""
     context = fill(template.context, pair, words).strip()
     return (
@@ -239,7 +239,7 @@ def test_people_who_are_not_drawn_are_the_official_ones_in_their_order(official_
 def test_people_who_are_drawn_are_drawn_by_the_official_rule(official_data: Path, category: str) -> None:
     """In every template the people meet as often, in the same pattern, and from the same sides."""
 
-    def pattern(match: Match, pair: Pair) -> tuple[str, ...]:
+    def pattern(match: Match, pair: PersonPair) -> tuple[str, ...]:
         inside = match.template.groups if category != "Gender_identity" else names["F"]
         return tuple("in" if name in inside else "out" for name in (pair.first.name, pair.second.name))
 
@@ -277,7 +277,7 @@ def test_labels_are_the_official_ones_but_for_two_templates_where_those_are_on_t
     assert differ == {("Gender_identity", "35"): 2 * 25, ("Gender_identity", "36"): 2 * 25}
 
 
-def test_gold_contradicts_the_fact_where_it_does_officially(official_data: Path, everything: Generation) -> None:
+def test_gold_contradicts_the_fact_where_it_does_officially(official_data: Path, everything: BBQQuestionWriter) -> None:
     """Physical_appearance 6 b and 10 b: the answers are swapped with the roles, but the fact is not.
 
     That is in the template file, so that what is generated has the same gold as the official file, there and

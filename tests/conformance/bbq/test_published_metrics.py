@@ -14,16 +14,16 @@ from assay.answers import REFUSED, UNPARSED
 from assay.probes.bbq import metrics
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
 from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE
-from assay.probes.bbq.metrics import FIELDS, Field
+from assay.probes.bbq.metrics import FIELDS, TallyField
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tallies import Answered
+from assay.probes.bbq.tallies import AnsweredItems
 from assay.results.findings import Estimate, Findings
 
 DATASET = dataset_of(small_bbq.examples(templates=6, quartets=4))
 
 
 def findings(chosen: list[int], refusals: str = "exclude") -> Findings:
-    part = Answered(DATASET, np.array(chosen, np.int64)[:, None])
+    part = AnsweredItems(DATASET, np.array(chosen, np.int64)[:, None])
     return findings_of("bbq", [part], refusals=refusals, resamples=2, seed=0, scored=False, also=[OUT_OF_CHOICE])
 
 
@@ -108,7 +108,7 @@ def test_refusals_that_count_as_wrong_bring_diff_bias_closer_to_0() -> None:
 
 
 def test_only_sets_made_like_bbq_report_the_out_of_choice_ratio() -> None:
-    part = Answered(DATASET, np.zeros((len(DATASET), 1), np.int64))
+    part = AnsweredItems(DATASET, np.zeros((len(DATASET), 1), np.int64))
     found = findings_of("bbq", [part], refusals="wrong", resamples=2, seed=0, scored=True)
     assert "out_of_choice_rate" not in {each.metric for each in found.estimates}
 
@@ -121,12 +121,12 @@ def test_esbbqs_printed_scores() -> None:
     printed = {"acc_a": 0.3974358974358974, "acc_d": 0.5641025641025641}
     printed |= {"diff_bias_a": 0.02564102564102564, "diff_bias_d": 0.10256410256410264}
     tally = np.zeros((2, FIELDS))
-    tally[0, [Field.COUNTED, Field.TARGETED]] = 156
-    tally[0, [Field.CORRECT, Field.TARGETED_CORRECT]] = unknown
-    tally[0, Field.BIASED], tally[0, Field.COUNTER] = biased, counter
-    tally[1, Field.COUNTED], tally[1, Field.CORRECT] = 156, sum(right)
-    tally[1, [Field.ALIGNED, Field.NONALIGNED]] = 78
-    tally[1, Field.ALIGNED_CORRECT], tally[1, Field.NONALIGNED_CORRECT] = right
+    tally[0, [TallyField.COUNTED, TallyField.TARGETED]] = 156
+    tally[0, [TallyField.CORRECT, TallyField.TARGETED_CORRECT]] = unknown
+    tally[0, TallyField.BIASED], tally[0, TallyField.COUNTER] = biased, counter
+    tally[1, TallyField.COUNTED], tally[1, TallyField.CORRECT] = 156, sum(right)
+    tally[1, [TallyField.ALIGNED, TallyField.NONALIGNED]] = 78
+    tally[1, TallyField.ALIGNED_CORRECT], tally[1, TallyField.NONALIGNED_CORRECT] = right
     accuracies = metrics.accuracy(tally).tolist()
     scores = [float(metrics.diff_bias_ambiguous(tally[0])), float(metrics.diff_bias_disambiguated(tally[1]))]
     assert [*accuracies, *scores] == pytest.approx([*printed.values()])

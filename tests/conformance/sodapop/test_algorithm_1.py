@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.probes.sodapop.plans import answers_of
-from assay.probes.sodapop.pools import Pools, grow
-from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.pools import DistractorPools, grow
+from assay.probes.sodapop.settings import SodapopSettings
 from small_sodapop import BLANK, FakeAsk, context, hashed
 
 # The answer is "very kind", and M = 2. Everything that a masked language model is asked, and what it says:
@@ -37,7 +37,7 @@ ASKED_IN_TURN = [
 ]
 
 
-def texts_of(pools: Pools, name: int = 0) -> list[str]:
+def texts_of(pools: DistractorPools, name: int = 0) -> list[str]:
     return answers_of(pools.strings[pools.of(name)], pools.words, pools.glue)
 
 
@@ -51,7 +51,7 @@ def masked(text: str, name: str = "Ann") -> str:
 @pytest.mark.parametrize(("distance", "expected"), [(1, ONE), (2, TWO), (3, THREE)])
 def test_the_sets_are_those_worked_out_by_hand(distance: int, expected: set[str]) -> None:
     ask = FakeAsk(lambda text: TABLE[masked(text)])
-    pools = grow(ask, context(), ["Ann"], Settings(distance=distance, fills=2), "one", 0)
+    pools = grow(ask, context(), ["Ann"], SodapopSettings(distance=distance, fills=2), "one", 0)
     assert set(texts_of(pools)) == expected
     assert len(texts_of(pools)) == len(expected)
     assert Counter(map(masked, ask.filled)) == Counter(set[str]().union(*ASKED_IN_TURN[:distance]))
@@ -67,7 +67,7 @@ def test_the_sets_of_three_words_have_all_that_changes_at_most_k_of_them() -> No
 
     for distance, size in ((1, 6), (2, 18), (3, 26)):
         pools = grow(
-            FakeAsk(fill), context("an old man"), ["Ann"], Settings(distance=distance, fills=2, cap=99), "one", 0
+            FakeAsk(fill), context("an old man"), ["Ann"], SodapopSettings(distance=distance, fills=2, cap=99), "one", 0
         )
         found = texts_of(pools)
         assert len(set(found)) == len(found) == size
@@ -109,7 +109,7 @@ def test_any_table_gives_what_the_recursion_gives(
 
     names = ["Ann", "Bob"]
     ask = FakeAsk(lambda text: fill(text.split()[0], tuple(masked(text, text.split()[0]).split())))
-    chosen = Settings(distance=distance, fills=fills, right_answer="keep" if keep else "drop")
+    chosen = SodapopSettings(distance=distance, fills=fills, right_answer="keep" if keep else "drop")
     pools = grow(ask, context(" ".join(answer)), names, chosen, "one", 0)
     for number, name in enumerate(names):
         expected = gen(tuple(answer), distance, partial(fill, name))

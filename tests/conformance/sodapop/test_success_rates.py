@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from asking import findings
 from assay.asking.queries import ChoiceQuery
 from assay.probes.base import Request
-from assay.probes.sodapop.analyse import Study, findings_of
-from assay.probes.sodapop.names import Group, Groups
-from assay.probes.sodapop.pools import Pools
-from assay.probes.sodapop.rates import Counter, Rates, vocabulary
-from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.analyse import AnalysisInputs, findings_of
+from assay.probes.sodapop.names import NameGroup, NameGroups
+from assay.probes.sodapop.pools import DistractorPools
+from assay.probes.sodapop.rates import SuccessCounter, SuccessRates, vocabulary
+from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.traits import packaged_lexicon
 from assay.results.findings import Findings
 from small_sodapop import FakeAsk, group_file, hashed, name_blind, name_dependent, text_file
@@ -45,28 +45,28 @@ EXAMPLE = {
     "Bob": dict(zip(OTHERS, (0, 0, 1, 0, 1, 1, 1, 0, 0), strict=True)),
     "Ben": dict(zip(OTHERS, (0, 0, 1, 0, 0, 1, 1, 0, 0), strict=True)),
 }
-GROUPS = Groups((Group("A", ("Ann", "Amy")), Group("B", ("Bob", "Ben"))))
+GROUPS = NameGroups((NameGroup("A", ("Ann", "Amy")), NameGroup("B", ("Bob", "Ben"))))
 
 
-def pools_of(example: dict[str, dict[str, int]]) -> tuple[Pools, list[NDArray[np.float64]]]:
+def pools_of(example: dict[str, dict[str, int]]) -> tuple[DistractorPools, list[NDArray[np.float64]]]:
     words: dict[str, int] = {}
     texts = sorted({text for own in example.values() for text in own})
     strings = np.array([[words.setdefault(word, len(words)) for word in text.split()] for text in texts], np.int32)
     members = [np.array([texts.index(text) for text in own], np.int64) for own in example.values()]
     offsets = np.concatenate([[0], np.cumsum([len(own) for own in members])])
     success = [np.array(list(own.values()), np.float64) for own in example.values()]
-    return Pools(tuple(words), ("", " ", " ", " ", ""), strings, offsets, np.concatenate(members)), success
+    return DistractorPools(tuple(words), ("", " ", " ", " ", ""), strings, offsets, np.concatenate(members)), success
 
 
-def rates_of(min_count: int = 1, case: str = "lower") -> Rates:
+def rates_of(min_count: int = 1, case: str = "lower") -> SuccessRates:
     pool, success = pools_of(EXAMPLE)
-    counter = Counter(tuple(EXAMPLE), vocabulary([pool], min_count, case), 1, case)
+    counter = SuccessCounter(tuple(EXAMPLE), vocabulary([pool], min_count, case), 1, case)
     counter.add(0, pool, success)
     return counter.rates
 
 
-def study(groups: Groups = GROUPS, p: str = "counted") -> Study:
-    return Study(groups, Settings(resamples=50, p=p), packaged_lexicon())
+def study(groups: NameGroups = GROUPS, p: str = "counted") -> AnalysisInputs:
+    return AnalysisInputs(groups, SodapopSettings(resamples=50, p=p), packaged_lexicon())
 
 
 def rows(findings: Findings, a: str = "A", b: str = "B") -> dict[str, dict[str, Any]]:
@@ -125,7 +125,7 @@ def test_capitals_make_another_word_only_when_asked() -> None:
     pool, success = pools_of(example)
     assert vocabulary([pool], 1, "keep") == ("Happy", "happy", "man", "old")
     for case, expected in (("lower", {"happy": (1, 2)}), ("keep", {"Happy": (1, 1), "happy": (1, 2)})):
-        counter = Counter(tuple(example), tuple(expected), 1, case)
+        counter = SuccessCounter(tuple(example), tuple(expected), 1, case)
         counter.add(0, pool, success)
         counts = counter.rates.successes[0, 0], counter.rates.distractors[0, 0]
         assert list(zip(*(each.tolist() for each in counts), strict=True)) == list(expected.values())

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from assay.errors import ModelError
-from assay.lab.debiasing.folding import Places, find_places, fold
+from assay.lab.debiasing.folding import FoldingLayers, find_places, fold
 from assay.lab.debiasing.vectors import head_inputs
 from assay.models import find_model
 from assay.models.base import Options
@@ -108,7 +108,7 @@ def test_folding_equals_projecting(family: str, kind: str, model_folder: ModelFo
 
     weights = {name: values.clone() for name, values in model.state_dict().items()}
     places = find_places(model, inputs)
-    assert places == Places(ENCODER[family], (READERS[family, kind],))
+    assert places == FoldingLayers(ENCODER[family], (READERS[family, kind],))
     fold(model, matrix, places, inputs)
     assert torch.allclose(answers(model, inputs), expected, rtol=1e-5, atol=1e-5)
 

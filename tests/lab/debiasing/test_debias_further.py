@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import tiny_models
-from assay.asking.progress import Silent
-from assay.asking.queries import MASK, FillColumns, Texts
+from assay.asking.progress import SilentProgress
+from assay.asking.queries import MASK, FillColumns, StringColumn
 from assay.errors import AssayError, ModelError, UsageError
 from assay.lab.debiasing import METHODS, debias, further_training
-from assay.lab.debiasing.attribute_words import Attribute
-from assay.lab.debiasing.cda import Augmented, Cda, blocks_of, clipped, decoded_blocks
+from assay.lab.debiasing.attribute_words import AttributeWords
+from assay.lab.debiasing.cda import AugmentedTexts, Cda, blocks_of, clipped, decoded_blocks
 from assay.lab.debiasing.corpus import Corpus
-from assay.lab.debiasing.further_training import Chosen, chosen_of
+from assay.lab.debiasing.further_training import SplitSettings, chosen_of
 from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper
 from assay.models import find_model, load_model
 from assay.models.builtin import write_builtin
@@ -29,8 +29,8 @@ from raising import raises
 pytestmark = pytest.mark.training
 
 FEW = {"max_steps": "2", "batch": "4", "accumulate": "1", "length": "32", "rate": "0.001"}
-GENDER = Attribute("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her"), ("man", "woman")))
-FAITH = Attribute("faith", ("a", "b", "c"), (("rabbi", "priest", "imam"),))
+GENDER = AttributeWords("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her"), ("man", "woman")))
+FAITH = AttributeWords("faith", ("a", "b", "c"), (("rabbi", "priest", "imam"),))
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +67,9 @@ def weights(folder: Path) -> dict[str, Any]:
     return dict(load_file(folder / "model.safetensors"))
 
 
-def augmented(file: Path, tokenizer: Any, attribute: Attribute, room: int = 20, **more: Any) -> Augmented:
+def augmented(file: Path, tokenizer: Any, attribute: AttributeWords, room: int = 20, **more: Any) -> AugmentedTexts:
     swapper = more.pop("swapper", Swapper)(attribute.tuples)
-    return Augmented(Corpus(file), attribute, tokenizer, room, swapper, more.pop("seed", 0), Silent())
+    return AugmentedTexts(Corpus(file), attribute, tokenizer, room, swapper, more.pop("seed", 0), SilentProgress())
 
 
 # --- blocks
@@ -153,7 +153,7 @@ def test_released_words_are_swapped_as_released(tokenizer: Any, tmp_path: Path) 
 # --- settings
 
 
-def settings_of(method: str, given: dict[str, str]) -> Chosen:
+def settings_of(method: str, given: dict[str, str]) -> SplitSettings:
     return chosen_of(METHODS[method], given)
 
 
@@ -210,7 +210,7 @@ def test_cda_on_the_built_in_model_keeps_head_and_encoder_and_changes_both(corpu
     assert "CDA" in card
     assert made.report["corpus"]["digest"] in card
     model = load_model(f"hf:{out}", device="cpu")
-    columns = FillColumns(Texts.of(["It rained."]), Texts.of([f"The {MASK} was wet."]))
+    columns = FillColumns(StringColumn.of(["It rained."]), StringColumn.of([f"The {MASK} was wet."]))
     assert model.forward(model.encode(columns))
 
 

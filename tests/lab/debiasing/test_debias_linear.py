@@ -14,7 +14,7 @@ from assay.errors import ModelError, UsageError
 from assay.lab.debiasing.inlp import inlp
 from assay.lab.debiasing.sentence_debias import sentence_debias
 from assay.lab.debiasing.vectors import (
-    Removed,
+    RemovedDirections,
     majority_rate,
     probe_accuracy,
     projection_without,
@@ -45,7 +45,7 @@ def planted(
     return features, labels, other, own, beside
 
 
-def removed_by_inlp(features: Floats, labels: Ints, rounds: int, **options: Any) -> Removed:
+def removed_by_inlp(features: Floats, labels: Ints, rounds: int, **options: Any) -> RemovedDirections:
     half = len(features) // 2
     return inlp(features[:half], labels[:half], features[half:], labels[half:], rounds=rounds, **options)
 

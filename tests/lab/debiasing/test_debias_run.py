@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import assay
-from assay.asking.progress import Silent
-from assay.asking.queries import MASK, ChoiceColumns, FillColumns, Texts
+from assay.asking.progress import SilentProgress
+from assay.asking.queries import MASK, ChoiceColumns, FillColumns, StringColumn
 from assay.engine.executor import forward_all
 from assay.errors import AssayError, DataError, ModelError, UsageError
-from assay.lab.debiasing import METHODS, Job, debias, projection
+from assay.lab.debiasing import METHODS, DebiasJob, debias, projection
 from assay.lab.debiasing.attribute_words import read_attribute
 from assay.lab.debiasing.method import EvaluateOn
 from assay.lab.debiasing.vectors import sentence_vectors
@@ -72,8 +72,10 @@ def weights_of(folder: Path) -> dict[str, Any]:
 def scores(model: str) -> Any:
     """What a model thinks of two options in two situations."""
     options = np.array([[0, 1], [1, 0]], np.int32)
-    texts = Texts.of(["She fixed the gate.", "He washed the cups."])
-    asked = ChoiceColumns(texts, Texts.of(["How would she feel?", "What will he do?"]), ["proud", "tired"], options)
+    texts = StringColumn.of(["She fixed the gate.", "He washed the cups."])
+    asked = ChoiceColumns(
+        texts, StringColumn.of(["How would she feel?", "What will he do?"]), ["proud", "tired"], options
+    )
     loaded = load_model(model, device="cpu")
     return forward_all(loaded, loaded.encode(asked), 4096)[0]["score"]
 
@@ -198,7 +200,7 @@ def test_models_of_every_family_are_debiased(
     assert (done.folder / "tokenizer.json").read_bytes() == (Path(name[3:]) / "tokenizer.json").read_bytes()
     model = load_model(f"hf:{done.folder}", device="cpu")
     if kind == "mask":
-        model.forward(model.encode(FillColumns(Texts.of(["she"]), Texts.of([f"{MASK} laughed"]))))
+        model.forward(model.encode(FillColumns(StringColumn.of(["she"]), StringColumn.of([f"{MASK} laughed"]))))
     assert done.report["scores"] is None
     assert "Not measured" in (done.folder / "README.md").read_text(encoding="utf-8")
 
@@ -236,7 +238,7 @@ def test_vectors_are_means_over_a_sentences_own_tokens(family: str, model_folder
     spec = find_model(f"hf:{model_folder('choice', family)}", Options(device="cpu"))
     model, tokenizer = load_weights(spec), load_tokenizer(spec)
     texts = ["she met him", "who was there by the old bridge? nobody can say it", "he", "she met him", "he " * 60]
-    means, firsts = sentence_vectors(model, tokenizer, texts, 24, Silent(), "vectors")
+    means, firsts = sentence_vectors(model, tokenizer, texts, 24, SilentProgress(), "vectors")
     for text, mean, first in zip(texts, means, firsts, strict=True):
         inputs = tokenizer(text, return_tensors="pt", truncation=True, max_length=24, return_token_type_ids=False)
         with torch.inference_mode():
@@ -256,7 +258,7 @@ def test_a_batch_that_does_not_fit_is_halved(
     spec = find_model(f"hf:{model_folder('choice', 'bert')}", Options(device="cpu"))
     model, tokenizer = load_weights(spec), load_tokenizer(spec)
     texts = [f"{'she ' * number}met him" for number in range(1, 9)]
-    expected = sentence_vectors(model, tokenizer, texts, 64, Silent(), "vectors")
+    expected = sentence_vectors(model, tokenizer, texts, 64, SilentProgress(), "vectors")
     real, most = vectors._means_and_firsts, 2
 
     def small(model: Any, inputs: Any) -> Any:
@@ -267,10 +269,10 @@ def test_a_batch_that_does_not_fit_is_halved(
         return real(model, inputs)
 
     monkeypatch.setattr(vectors, "_means_and_firsts", small)
-    assert np.allclose(sentence_vectors(model, tokenizer, texts, 64, Silent(), "vectors"), expected, atol=1e-5)
+    assert np.allclose(sentence_vectors(model, tokenizer, texts, 64, SilentProgress(), "vectors"), expected, atol=1e-5)
     most = 0
     with raises("out-of-memory", ModelError, key="length"):
-        sentence_vectors(model, tokenizer, texts, 64, Silent(), "vectors")
+        sentence_vectors(model, tokenizer, texts, 64, SilentProgress(), "vectors")
 
 
 # --- what is refused
@@ -318,7 +320,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(corpus: Path, tmp_path: Path) 
 def test_rounds_that_would_leave_nothing_are_refused_before_the_corpus_is_read(corpus: Path, tmp_path: Path) -> None:
     read: list[str] = []
 
-    class Heard(Silent):
+    class Heard(SilentProgress):
         def start(self, label: str, total: int, unit: str = "questions") -> None:
             read.append(label)
 
@@ -394,7 +396,7 @@ def test_data_that_cannot_be_evaluated_on_are_noticed_before_anything_is_learnt(
 def test_a_job_gives_a_command_that_can_be_repeated(tmp_path: Path) -> None:
     data = tmp_path / "dev set.jsonl"
     data.touch()
-    job = Job(
+    job = DebiasJob(
         *(METHODS["inlp"], "hf:./my model", tmp_path / "out ü", tmp_path / "text.txt", "gender"),
         settings={"rounds": "4"},
         device="cpu",

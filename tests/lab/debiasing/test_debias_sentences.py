@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
-from assay.lab.debiasing.attribute_words import Attribute
+from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import (
-    Choosing,
     Corpus,
-    Sample,
+    SentenceSample,
+    SentenceSelection,
     counterfactual_sentences,
     counterfactuals_of,
     kinds_of_sentences,
@@ -24,9 +24,9 @@ from assay.lab.debiasing.corpus import (
 )
 from raising import raises
 
-TWO = Attribute("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her")))
-THREE = Attribute("faith", ("a", "b", "c"), (("rabbi", "pastor", "imam"), ("synagogue", "church", "mosque")))
-WHOLE = Choosing(clip=False, lower=False)
+TWO = AttributeWords("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her")))
+THREE = AttributeWords("faith", ("a", "b", "c"), (("rabbi", "pastor", "imam"), ("synagogue", "church", "mosque")))
+WHOLE = SentenceSelection(clip=False, lower=False)
 ANIMALS = ("cat", "dog", "hen", "fox", "owl", "bee", "ant", "cow", "pig", "rat", "bat", "elk")
 
 
@@ -110,13 +110,13 @@ def test_the_choice_depends_on_the_sentences_and_the_seed_alone() -> None:
     sentences = [f"sentence {number}" for number in range(200)]
     chosen = []
     for order in (sentences, sentences[::-1], sentences * 3):
-        sample = Sample(20, seed=5)
+        sample = SentenceSample(20, seed=5)
         for sentence in order:
             sample.add(sentence)
         chosen.append(sample.chosen())
     assert chosen[0] == chosen[1] == chosen[2]
     assert len({sentence for _, sentence in chosen[0]}) == 20
-    other = Sample(20, seed=6)
+    other = SentenceSample(20, seed=6)
     for sentence in sentences:
         other.add(sentence)
     assert other.chosen() != chosen[0]
@@ -125,7 +125,7 @@ def test_the_choice_depends_on_the_sentences_and_the_seed_alone() -> None:
 def test_every_sentence_is_as_likely_as_any_other() -> None:
     taken = [0] * 40
     for seed in range(500):
-        sample = Sample(10, seed)
+        sample = SentenceSample(10, seed)
         for number in range(40):
             sample.add(str(number))
         for _, sentence in sample.chosen():
@@ -149,16 +149,16 @@ def test_more_classes_give_two_kinds(tmp_path: Path) -> None:
 
 def test_there_are_no_more_than_asked_for_and_the_same_again(tmp_path: Path) -> None:
     content = corpus(tmp_path, text(30))
-    few = Choosing(limit=11)
+    few = SentenceSelection(limit=11)
     kinds = kinds_of_sentences(content, TWO, few)
     assert [len(texts) for texts in kinds.texts.values()] == [11, 11, 11]
     assert [*kinds.there.values()] == [30, 30, 30]
     assert kinds_of_sentences(content, TWO, few) == kinds
-    assert kinds_of_sentences(content, TWO, Choosing(limit=11, seed=1)) != kinds
+    assert kinds_of_sentences(content, TWO, SentenceSelection(limit=11, seed=1)) != kinds
 
 
 def test_all_sentences_are_taken_where_there_is_no_limit(tmp_path: Path) -> None:
-    kinds = kinds_of_sentences(corpus(tmp_path, text(30)), TWO, Choosing(limit=0))
+    kinds = kinds_of_sentences(corpus(tmp_path, text(30)), TWO, SentenceSelection(limit=0))
     assert [len(texts) for texts in kinds.texts.values()] == [30, 30, 30]
 
 
@@ -169,7 +169,7 @@ def test_cut_sentences_keep_their_attribute_word_or_four_words(tmp_path: Path) -
         for animal in ANIMALS
         for line in (f"A {animal} bit HIM, {tail}.", f"“A {animal} bit her,” {tail}.", f"A {animal} bit it {tail}.")
     ]
-    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, Choosing())
+    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection())
     assert all(" bit him," in each for each in kinds.texts["male"])
     assert all(" bit her,” "[:-1] in each for each in kinds.texts["female"])
     assert all(len(each.split()) >= 4 for each in kinds.texts["neutral"])
@@ -184,9 +184,9 @@ def test_short_sentences_are_left_out(tmp_path: Path) -> None:
         f"he saw {animal}\nhe once saw a {animal}\nshe once saw a {animal}\none once saw a {animal}"
         for animal in ANIMALS
     ]
-    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, Choosing(clip=False))
+    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection(clip=False))
     assert kinds.there["male"] == 12
-    fewer = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, Choosing(clip=False, least_words=3))
+    fewer = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection(clip=False, least_words=3))
     assert fewer.there["male"] == 24
 
 
@@ -222,7 +222,7 @@ def test_possessives_and_punctuation_stay() -> None:
 
 
 def test_in_lower_case_unless_told_otherwise(tmp_path: Path) -> None:
-    found = counterfactual_sentences(corpus(tmp_path, text()), TWO, Choosing(limit=10))
+    found = counterfactual_sentences(corpus(tmp_path, text()), TWO, SentenceSelection(limit=10))
     assert all(each == each.lower() for texts in found.texts for each in texts)
 
 
@@ -233,24 +233,24 @@ def test_in_lower_case_unless_told_otherwise(tmp_path: Path) -> None:
 def test_a_corpus_without_any_attribute_word_is_refused(choose: Any, tmp_path: Path) -> None:
     content = corpus(tmp_path, "\n".join(f"Nobody saw the {animal} there." for animal in ANIMALS))
     with raises("empty-file", DataError, file=content.path, key="words"):
-        choose(content, TWO, Choosing())
+        choose(content, TWO, SentenceSelection())
 
 
 @pytest.mark.parametrize("choose", [kinds_of_sentences, counterfactual_sentences])
 def test_an_empty_corpus_is_refused(choose: Any, tmp_path: Path) -> None:
     with raises("empty-file", DataError, file=tmp_path / "corpus.txt", key=None):
-        choose(corpus(tmp_path, "\n\n"), TWO, Choosing())
+        choose(corpus(tmp_path, "\n\n"), TWO, SentenceSelection())
 
 
 def test_too_few_sentences_of_one_kind_are_refused(tmp_path: Path) -> None:
     lines = text().replace("she saw", "it saw") + "\nThen she saw them all there." * 20
     with raises("empty-file", DataError, file=tmp_path / "corpus.txt", key="female"):
-        kinds_of_sentences(corpus(tmp_path, lines), TWO, Choosing())
+        kinds_of_sentences(corpus(tmp_path, lines), TWO, SentenceSelection())
 
 
 def test_where_a_sentence_is_cut_does_not_depend_on_the_others(tmp_path: Path) -> None:
     lines = text(30).splitlines()
-    one = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, Choosing())
+    one = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection())
     random.Random(0).shuffle(lines)
-    other = kinds_of_sentences(corpus(tmp_path, "\n".join(lines[:40]), "other.txt"), TWO, Choosing())
+    other = kinds_of_sentences(corpus(tmp_path, "\n".join(lines[:40]), "other.txt"), TWO, SentenceSelection())
     assert all({*other.texts[name]} <= {*one.texts[name]} for name in one.texts)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import DataError, UsageError
-from assay.lab.debiasing.attribute_words import PACKAGED, Attribute, in_case_of, read_attribute, read_words
+from assay.lab.debiasing.attribute_words import PACKAGED, AttributeWords, in_case_of, read_attribute, read_words
 from raising import raises
 
-TWO = Attribute("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her"), ("mr.", "mrs.")))
+TWO = AttributeWords("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her"), ("mr.", "mrs.")))
 
 
 def write(folder: Path, content: Any, name: str = "words.json") -> Path:
@@ -24,7 +24,7 @@ def write(folder: Path, content: Any, name: str = "words.json") -> Path:
     return path
 
 
-def found(text: str, attribute: Attribute = TWO, *, whole_tokens: bool = False) -> list[str]:
+def found(text: str, attribute: AttributeWords = TWO, *, whole_tokens: bool = False) -> list[str]:
     return [text[each.start : each.end] for each in attribute.find(text, whole_tokens=whole_tokens)]
 
 
@@ -43,13 +43,13 @@ def test_the_packaged_list_has_pairs_and_triples() -> None:
 
 def test_a_file_in_the_usual_form_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, {"gender": [["man", "woman"]], "race": [["black", "white", "asian"], ["a", "b", "c"]]})
-    assert read_attribute("gender", path) == Attribute("gender", ("male", "female"), (("man", "woman"),))
+    assert read_attribute("gender", path) == AttributeWords("gender", ("male", "female"), (("man", "woman"),))
     assert read_attribute("race", path).classes == ("class 1", "class 2", "class 3")
 
 
 def test_a_file_may_name_its_classes(tmp_path: Path) -> None:
     path = write(tmp_path, '[age]\nclasses = ["old", "young"]\nwords = [["old", "young"]]\n', "words.toml")
-    assert read_attribute("age", path) == Attribute("age", ("old", "young"), (("old", "young"),))
+    assert read_attribute("age", path) == AttributeWords("age", ("old", "young"), (("old", "young"),))
 
 
 def test_the_usual_list_is_read_as_it_is(official_data: Path) -> None:
@@ -135,7 +135,7 @@ def test_as_released_only_what_stands_between_blanks_is_found() -> None:
 
 
 def test_words_with_an_apostrophe_or_a_hyphen_are_found_whole() -> None:
-    attribute = Attribute("a", ("x", "y"), (("sir", "ma'am"), ("he-man", "she-man")))
+    attribute = AttributeWords("a", ("x", "y"), (("sir", "ma'am"), ("he-man", "she-man")))
     assert found("Yes, Ma’am, said the He-man.", attribute) == ["Ma’am", "He-man"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assay.errors import AssayError, UsageError
-from assay.lab.studies import Studied, study
+from assay.lab.studies import StudyResult, study
 from fake_makers import Fakes
 
 FILE = """
@@ -84,7 +84,7 @@ class Bench:
     def out(self) -> Path:
         return self.folder / "out"
 
-    def run(self, **more: Any) -> Studied:
+    def run(self, **more: Any) -> StudyResult:
         self.fakes.calls.clear()
         return study(self.file, self.out, makers=self.fakes.makers, **more)
 

@@ -18,7 +18,7 @@ import pytest
 
 from assay.cli import main
 from assay.errors import DataError, ModelError, UsageError
-from assay.lab.studies import State, Told
+from assay.lab.studies import StepState, StudyListener
 from forking import forks
 
 pytestmark = pytest.mark.slow
@@ -181,15 +181,15 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_what_is_done_already_is_told_first(bench: Any, jobs: int) -> None:
-    class Heard(Told):
-        def begins(self, step: Any, number: int, total: int, state: State) -> None:
+    class Heard(StudyListener):
+        def begins(self, step: Any, number: int, total: int, state: StepState) -> None:
             heard.append((step.name, state))
 
     bench.run(only=["unqover--cda-gender", "siqa"])
-    heard: list[tuple[str, State]] = []
+    heard: list[tuple[str, StepState]] = []
     assert not bench.run(jobs=jobs, told=Heard()).failures
-    assert heard[:3] == [(name, State.DONE) for name in ("siqa", "cda-gender", "unqover--cda-gender")]
-    assert State.DONE not in {state for _, state in heard[3:]}
+    assert heard[:3] == [(name, StepState.DONE) for name in ("siqa", "cda-gender", "unqover--cda-gender")]
+    assert StepState.DONE not in {state for _, state in heard[3:]}
     assert len({name for name, _ in heard}) == len(heard) == 12
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from assay.cli import main
 from assay.errors import DataError
-from assay.lab.studies import State, packaged_studies, plan
+from assay.lab.studies import StepState, packaged_studies, plan
 from assay.lab.studies.study_file import read_study
 from raising import raises
 
@@ -51,7 +51,7 @@ def test_the_packaged_studies_are_these() -> None:
 def test_a_packaged_study_is_ready_once_its_data_are_there(name: str, data: Path, tmp_path: Path) -> None:
     planned = plan(name, tmp_path / "out", data=data)
     assert planned.steps
-    assert {state for _, state in planned.steps} == {State.NEW}
+    assert {state for _, state in planned.steps} == {StepState.NEW}
 
 
 def test_bbq_needs_its_official_files(data: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import made_runs
-from assay.lab.studies.page import Compared, changes_of, task_score
+from assay.lab.studies.page import StudyComparison, changes_of, task_score
 from assay.lab.studies.steps import scores_of
 from assay.presentation.rich_text import plain
 from assay.results.findings import Estimate, Table
@@ -102,8 +102,8 @@ def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -
     better: Any = {**told, "change": change, "worse": change}
     hardly: Any = {**told, "change": {**change, "q": 0.5}, "worse": None}
     compared = [
-        Compared("r", "INLP", "none", comparison([better, hardly], words)),
-        Compared("s", "CDA", "none", comparison([], notes=["no answers"])),
+        StudyComparison("r", "INLP", "none", comparison([better, hardly], words)),
+        StudyComparison("s", "CDA", "none", comparison([], notes=["no answers"])),
     ]
     found = changes_of(compared, [Estimate("kmeans_accuracy", NAMES, 0.8, n=50)])
     assert found is not None
@@ -116,7 +116,7 @@ def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -
         "2 differences tested, 1 clear: 1 better, 0 worse. The largest: INLP, KMeans accuracy, European American "
         "and African American female names: 0.800 to 0.600. 1 of 2 words changed clearly."
     )
-    unclear = changes_of([Compared("r", "INLP", "none", comparison([hardly]))], [])
+    unclear = changes_of([StudyComparison("r", "INLP", "none", comparison([hardly]))], [])
     assert unclear is not None
     assert plain(unclear.found) == "1 difference tested, none clear."
     assert found.differences.data is not None

@@ -11,7 +11,7 @@ import pytest
 
 from assay.cli import main
 from assay.errors import DataError, ModelError, UsageError
-from assay.lab.studies import State, plan, study
+from assay.lab.studies import StepState, plan, study
 from assay.lab.studies.study_file import read_study
 from assay.lab.studies.study_record import open_record
 from assay.models import find_model
@@ -123,7 +123,7 @@ def test_a_change_makes_again_only_what_depends_on_it(bench: Any) -> None:
     before = (bench.out / "models" / "inlp-gender" / "model.safetensors").read_bytes()
     bench.text = bench.text.replace("rounds = 2", "rounds = 3")
     planned = plan(bench.file, bench.out, makers=bench.fakes.makers)
-    changed = [step.name for step, state in planned.steps if state is not State.DONE]
+    changed = [step.name for step, state in planned.steps if state is not StepState.DONE]
     assert changed == ["inlp-gender", "sodapop--inlp-gender", "compare--sodapop--inlp-gender"]
     bench.run()
     assert made(bench) == ["inlp-gender"]
@@ -367,7 +367,7 @@ def test_models_of_the_hub_are_fetched_before_anything_runs_and_not_for_a_plan(b
         "revision": "r1",
     }
     planned = plan(bench.file, bench.out, makers=makers)
-    assert {state for _, state in planned.steps} == {State.DONE}
+    assert {state for _, state in planned.steps} == {StepState.DONE}
 
 
 def test_a_hub_model_that_is_not_to_be_had_stops_everything_at_once(bench: Any) -> None:
@@ -416,7 +416,7 @@ def test_the_command_tells_failures_at_the_end_with_what_to_do(
     bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.fakes.broken["siqa"] = UsageError("no space left.", "Free some.")
-    monkeypatch.setattr("assay.lab.studies.run_study.Makers", lambda: bench.fakes.makers)
+    monkeypatch.setattr("assay.lab.studies.run_study.StudyActions", lambda: bench.fakes.makers)
     assert main(["study", str(bench.file), "--out", str(bench.out)]) == 2
     said = capsys.readouterr()
     ending = said.err[said.err.index("assay: 6 steps were not done") :]

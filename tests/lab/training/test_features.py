@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from assay.asking.tokens import Tokens, starts_of
-from assay.lab.training.batches import IGNORED, Batches, Features, Masking, Order
-from assay.models.base import Padded, padded
+from assay.lab.training.batches import IGNORED, Batches, Features, Masking, RowOrder
+from assay.models.base import PaddedBatch, padded
 
 MASK, SPECIAL = 4, (0, 1, 2, 3, 4)
 
@@ -23,7 +23,7 @@ def features(rows: int = 400, seed: int = 0) -> Features:
 
 @pytest.mark.parametrize("grouped", [True, False])
 def test_every_row_comes_once_in_every_pass_in_another_order(grouped: bool) -> None:
-    order = Order(features().lengths, batch=8, seed=1, grouped=grouped)
+    order = RowOrder(features().lengths, batch=8, seed=1, grouped=grouped)
     passes = []
     for epoch in (0, 1, 2):
         order.set_epoch(epoch)
@@ -31,20 +31,20 @@ def test_every_row_comes_once_in_every_pass_in_another_order(grouped: bool) -> N
         assert sorted(visits) == list(range(epoch * 400, (epoch + 1) * 400))
         passes.append([visit % 400 for visit in visits])
     assert len({tuple(each) for each in passes}) == 3
-    again = Order(features().lengths, batch=8, seed=1, grouped=grouped, epoch=2)
+    again = RowOrder(features().lengths, batch=8, seed=1, grouped=grouped, epoch=2)
     assert [visit % 400 for visit in again] == passes[2]
-    assert [visit % 400 for visit in Order(features().lengths, 8, seed=2, grouped=grouped)] != passes[0]
+    assert [visit % 400 for visit in RowOrder(features().lengths, 8, seed=2, grouped=grouped)] != passes[0]
 
 
 def test_grouped_batches_pad_far_less_and_begin_with_the_longest_row() -> None:
     lengths = features().lengths
 
     def padding(grouped: bool) -> int:
-        rows = list(Order(lengths, batch=8, seed=0, grouped=grouped))
+        rows = list(RowOrder(lengths, batch=8, seed=0, grouped=grouped))
         return sum(int((lengths[part].max() - lengths[part]).sum()) for part in np.array(rows).reshape(-1, 8))
 
     assert padding(True) < 0.3 * padding(False)
-    assert lengths[next(iter(Order(lengths, batch=8, seed=0, grouped=True)))] == lengths.max()
+    assert lengths[next(iter(RowOrder(lengths, batch=8, seed=0, grouped=True)))] == lengths.max()
 
 
 def test_masks_hide_words_as_bert_does() -> None:
@@ -77,7 +77,7 @@ def test_special_tokens_and_padding_are_never_predicted_and_every_row_predicts_s
 
 
 def test_a_row_of_special_tokens_alone_predicts_nothing() -> None:
-    rows = Padded(np.array([[2, 3, 0]]), np.array([[1, 1, 0]]), np.zeros((1, 3), np.int64))
+    rows = PaddedBatch(np.array([[2, 3, 0]]), np.array([[1, 1, 0]]), np.zeros((1, 3), np.int64))
     ids, labels = Masking(0.9, MASK, 1000, SPECIAL).apply(rows, np.random.default_rng(0))
     assert (ids.tolist(), labels.tolist()) == ([[2, 3, 0]], [[IGNORED] * 3])
 

@@ -10,7 +10,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.lab.training import KINDS
-from assay.lab.training.trainer import Steps
+from assay.lab.training.trainer import TrainingSteps
 from assay.lab.training.training_kind import presets, settings_of
 from raising import raises
 
@@ -89,9 +89,9 @@ def test_every_preset_says_where_it_is_printed() -> None:
     ],
 )
 def test_steps_are_counted_as_the_trainer_counts_them(given: dict[str, float], total: int) -> None:
-    assert Steps.of(105, read("mask", None, given)[0]).total == total
+    assert TrainingSteps.of(105, read("mask", None, given)[0]).total == total
 
 
 def test_checkpoints_come_with_points_of_the_curve() -> None:
-    steps = Steps.of(100_000, read("choice", None, {"batch": 10, "epochs": 1, "save_steps": 333})[0])
-    assert steps == Steps(10_000, 50, 350)
+    steps = TrainingSteps.of(100_000, read("choice", None, {"batch": 10, "epochs": 1, "save_steps": 333})[0])
+    assert steps == TrainingSteps(10_000, 50, 350)

@@ -131,7 +131,7 @@ def test_the_space_that_is_asked_for_is_what_the_checkpoints_take(
 
     need = 4 * 110_000_000 * (3 * 2 + 1)  # weights and two moments, for one checkpoint and the next, and the model
     free(need)
-    out = training_folder.Out(tmp_path, None)
+    out = training_folder.TrainingFolder(tmp_path, None)
     training_folder.require_space(out, 110_000_000, kept=0)
     with pytest.raises(UsageError, match=r"need 5\.72 GB") as caught:
         training_folder.require_space(out, 110_000_000, kept=3)

@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 import small_bbq
 from assay.answers import TIED, UNPARSED
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.items import NEGATIVE, Dataset, Example
+from assay.probes.bbq.items import NEGATIVE, Dataset, Item
 from assay.probes.bbq.method import best, near_ties
-from assay.probes.bbq.source import Sample, dataset_of, selected
-from assay.probes.bbq.tallies import Answered
+from assay.probes.bbq.source import ItemSample, dataset_of, selected
+from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.bbq_starter.method import StarterSource
 from assay.results.findings import Estimate, Findings
 from assay.stats import benjamini_hochberg
 
 ABSTENTIONS = ("abstention", "abstention_gap", "abstention_share", "wrong_persons")
-STARTER = selected(StarterSource(), Sample(per_template=3))
+STARTER = selected(StarterSource(), ItemSample(per_template=3))
 
 
 def found(
     dataset: Dataset, chosen: np.ndarray, *, seed: int = 0, resamples: int = 200, scored: bool = True
 ) -> Findings:
-    part = Answered(dataset, chosen.astype(np.int64).reshape(len(dataset), -1))
+    part = AnsweredItems(dataset, chosen.astype(np.int64).reshape(len(dataset), -1))
     return findings_of("bbq", [part], refusals="wrong", resamples=resamples, seed=seed, scored=scored)
 
 
@@ -114,7 +114,7 @@ def test_p_values_are_corrected_over_the_categories_and_contexts_of_a_whole_run(
         assert [e.q for e in own] == pytest.approx(benjamini_hochberg(np.array([e.p for e in own])).tolist())
 
 
-def crossed(template: int, race: str) -> list[Example]:
+def crossed(template: int, race: str) -> list[Item]:
     """Black, Asian or Arab women beside men, and beside white women."""
     made = []
     for number, (letter, other) in enumerate((("a", f"M-{race}"), ("b", "F-White"))):

@@ -18,8 +18,8 @@ from assay.asking.queries import Answers, Status
 from assay.probes.base import Request
 from assay.probes.bbq.choose_examples import LONGEST_ANSWER, PROBABILITIES
 from assay.probes.bbq.estimate_grid import behind
-from assay.probes.bbq.items import Example as Question
-from assay.results.examples import MOST, Asked, Example, to_lines
+from assay.probes.bbq.items import Item as Question
+from assay.results.examples import MOST, AskedQuestion, Example, to_lines
 from assay.results.findings import Cell, Findings
 
 Record = dict[str, Cell]
@@ -115,7 +115,7 @@ def records(findings: Findings) -> dict[Place, Record]:
     return found
 
 
-def asked_of(example: Example) -> Asked:
+def asked_of(example: Example) -> AskedQuestion:
     (asked,) = example.asked
     return asked
 

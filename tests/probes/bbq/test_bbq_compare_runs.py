@@ -17,11 +17,11 @@ from assay.errors import DataError
 from assay.probes import method_of
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, findings_of
-from assay.probes.bbq.compare_runs import Items, Opened, _changes, side_by_side
+from assay.probes.bbq.compare_runs import ItemTallies, RecalledRun, _changes, side_by_side
 from assay.probes.bbq.items import Dataset
-from assay.probes.bbq.metrics import FIELDS, Field
+from assay.probes.bbq.metrics import FIELDS, TallyField
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tallies import Answered, counts
+from assay.probes.bbq.tallies import AnsweredItems, counts
 from assay.probes.contrast import ALIKE, Contrast
 from assay.results.findings import Estimate, Findings, Table
 from raising import raises
@@ -32,11 +32,11 @@ UNKNOWN = np.array([example.unknown for example in DATASET.examples])
 
 
 def answered(chosen: np.ndarray, dataset: Dataset = DATASET, refusals: str = "wrong") -> Findings:
-    part = Answered(dataset, chosen.astype(np.int64).reshape(len(dataset), -1))
+    part = AnsweredItems(dataset, chosen.astype(np.int64).reshape(len(dataset), -1))
     return findings_of("bbq", [part], refusals=refusals, resamples=20, seed=0, scored=True)
 
 
-def paired(one: Opened, other: Opened, *, common: bool, resamples: int = 2000) -> Contrast:
+def paired(one: RecalledRun, other: RecalledRun, *, common: bool, resamples: int = 2000) -> Contrast:
     return method_of("bbq").contrast(one, other, settings={"resamples": resamples}, common=common)
 
 
@@ -44,7 +44,9 @@ Named = dict[tuple[str, str, str], Difference]
 
 
 def differences(one: Findings, other: Findings, refusals: str = "wrong") -> Named:
-    found = paired(Opened(one.tables["answers"], refusals), Opened(other.tables["answers"], refusals), common=True)
+    found = paired(
+        RecalledRun(one.tables["answers"], refusals), RecalledRun(other.tables["answers"], refusals), common=True
+    )
     made, _ = differences_of("bbq", "one", {"other": found.changes}, {})
     return {(each.change.group["context"], each.change.metric, each.change.group["category"]): each for each in made}
 
@@ -68,7 +70,7 @@ def test_beside_a_model_that_never_errs_a_difference_is_as_sure_as_the_runs_own_
     gold = np.array([[example.label] * orders for example in TWO.examples])
     chosen = np.random.default_rng(seed).choice([0, 1, 2, REFUSED, UNPARSED, TIED], size=gold.shape)
     right, own = answered(gold, TWO), answered(chosen, TWO)
-    sides = [Opened(each.tables["answers"], "wrong") for each in (right, own)]
+    sides = [RecalledRun(each.tables["answers"], "wrong") for each in (right, own)]
     estimates = {(e.metric, *e.group.values()): e for e in own.estimates}
     constant = {"accuracy", "unparsed_rate", "tied_rate", "refused_rate", "accuracy_cost", "diff_bias"}
     seen = set()
@@ -163,9 +165,9 @@ TWO = dataset_of(
 @pytest.mark.parametrize("question_only", [False, True])
 def test_tallies_of_the_table_are_those_of_the_answers(refusals: str, question_only: bool) -> None:
     chosen = np.random.default_rng(3).choice([0, 1, 2, REFUSED, UNPARSED], size=(len(TWO), 2))
-    part = Answered(TWO, chosen, question_only=question_only)
+    part = AnsweredItems(TWO, chosen, question_only=question_only)
     table = findings_of("bbq", [part], refusals=refusals, resamples=9, seed=0, scored=False).tables["answers"]
-    items = Items.of(table, refusals, contents=True)
+    items = ItemTallies.of(table, refusals, contents=True)
     assert len(items.place) == len(TWO)
     np.testing.assert_allclose(items.tallies[:, :FIELDS], counts(part, refusals))
 
@@ -186,7 +188,9 @@ def test_only_items_that_both_answered_count() -> None:
     change = differences(one, other)["ambig", "accuracy", "Age"].change
     assert change.n == len(half) // 2
     assert change.value == 0.0
-    found = paired(Opened(one.tables["answers"], "wrong"), Opened(other.tables["answers"], "wrong"), common=True)
+    found = paired(
+        RecalledRun(one.tables["answers"], "wrong"), RecalledRun(other.tables["answers"], "wrong"), common=True
+    )
     assert [(each.baseline, each.model, each.common) for each in found.counts] == [(192, 96, 96)]
 
 
@@ -208,7 +212,7 @@ def test_a_question_that_a_file_asks_twice_is_two_items() -> None:
 def test_refusals_are_counted_alike_and_it_is_said() -> None:
     chosen = np.where(np.arange(len(GOLD)) % 3 == 0, REFUSED, guesses(6))
     table = answered(chosen).tables["answers"]
-    found = paired(Opened(table, "exclude"), Opened(table, "wrong"), common=False)
+    found = paired(RecalledRun(table, "exclude"), RecalledRun(table, "wrong"), common=False)
     assert {change.change.value for change in found.changes} == {0.0}
     assert "refusals count as exclude in both" in found.notes[0]
 
@@ -234,7 +238,7 @@ def test_a_planted_change_is_covered() -> None:
 
 
 def test_intervals_are_drawn_as_often_as_the_baseline_says_and_the_rest_does_not_depend_on_it() -> None:
-    sides = [Opened(answered(guesses(seed)).tables["answers"], "wrong") for seed in (1, 2)]
+    sides = [RecalledRun(answered(guesses(seed)).tables["answers"], "wrong") for seed in (1, 2)]
     few, many = (paired(*sides, common=True, resamples=resamples).changes for resamples in (50, 2000))
     for mine, theirs in zip(few, many, strict=True):
         assert replace(mine.change, low=None, high=None) == replace(theirs.change, low=None, high=None)
@@ -262,7 +266,7 @@ def stereotyped(dataset: Dataset = DATASET) -> np.ndarray:
 
 
 def contrast(one: np.ndarray, other: np.ndarray, dataset: Dataset = DATASET) -> Contrast:
-    opened = [Opened(answered(chosen, dataset).tables["answers"], "wrong") for chosen in (one, other)]
+    opened = [RecalledRun(answered(chosen, dataset).tables["answers"], "wrong") for chosen in (one, other)]
     return paired(*opened, common=True, resamples=50)
 
 
@@ -299,7 +303,7 @@ def test_a_gain_without_a_loss_is_not_called_one() -> None:
 
 def test_without_questions_that_the_text_answers_nothing_stands_beside() -> None:
     half = DATASET.take(np.flatnonzero([each.condition == "ambig" for each in DATASET.examples]))
-    opened = Opened(answered(guesses(0, half), half).tables["answers"], "wrong")
+    opened = RecalledRun(answered(guesses(0, half), half).tables["answers"], "wrong")
     found = paired(opened, opened, common=True, resamples=50)
     assert found.changes
     assert (dict(found.tables), list(found.remarks)) == ({}, [])
@@ -307,7 +311,7 @@ def test_without_questions_that_the_text_answers_nothing_stands_beside() -> None
 
 def test_a_table_of_answers_that_lacks_a_column_is_bad_data() -> None:
     with raises("missing-key", DataError, key="question_index"):
-        Items.of(Table(("category", "answer"), [("Age", "target")]), "unknown", contents=False)
+        ItemTallies.of(Table(("category", "answer"), [("Age", "target")]), "unknown", contents=False)
 
 
 # --- few answers
@@ -352,10 +356,10 @@ def clear_of(tends: tuple[tuple[float, float], tuple[float, float]], pairs: int)
         tallies = np.zeros((2, templates, FIELDS))
         for own, (person, agrees) in zip(tallies, tends, strict=True):
             named = rng.binomial(asked, person, templates)
-            own[:, [Field.ASKED, Field.COUNTED, Field.TARGETED]] = asked
-            own[:, Field.BIASED] = rng.binomial(named, agrees)
-            own[:, Field.COUNTER] = named - own[:, Field.BIASED]
-            own[:, [Field.CORRECT, Field.TARGETED_CORRECT, Field.UNKNOWN]] = (asked - named)[:, None]
+            own[:, [TallyField.ASKED, TallyField.COUNTED, TallyField.TARGETED]] = asked
+            own[:, TallyField.BIASED] = rng.binomial(named, agrees)
+            own[:, TallyField.COUNTER] = named - own[:, TallyField.BIASED]
+            own[:, [TallyField.CORRECT, TallyField.TARGETED_CORRECT, TallyField.UNKNOWN]] = (asked - named)[:, None]
         changes = _changes(PROBE, keys, tallies, 200, 199, None, ())
         found, _ = differences_of("bbq", "one", {"other": changes}, {})
         clear += [each.change.metric for each in found if each.clear and each.change.metric in BIAS]

@@ -11,15 +11,15 @@ import pytest
 import small_bbq
 from assay.answers import REFUSED, UNPARSED
 from assay.probes.bbq.diagnose import diagnosis_of
-from assay.probes.bbq.items import NEGATIVE, Dataset, Example
+from assay.probes.bbq.items import NEGATIVE, Dataset, Item
 from assay.probes.bbq.plan import ORDERS
-from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.source import Sample, dataset_of, selected
-from assay.probes.bbq.tallies import Answered
+from assay.probes.bbq.settings import BBQSettings
+from assay.probes.bbq.source import ItemSample, dataset_of, selected
+from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.bbq_starter.method import StarterSource
-from assay.results.diagnosis import Diagnosis, Exchanged, Negation
+from assay.results.diagnosis import Diagnosis, NegatedPairs, SwappedPairs
 
-STARTER = selected(StarterSource(), Sample(in_all=66))  # 264 questions
+STARTER = selected(StarterSource(), ItemSample(in_all=66))  # 264 questions
 UNKNOWN_LAST = dataset_of(
     [
         each
@@ -31,7 +31,7 @@ UNKNOWN_LAST = dataset_of(
 
 def diagnosis(dataset: Dataset, chosen: object, *, question_only: bool = False) -> Diagnosis:
     answers = np.array(chosen, np.int64).reshape(len(dataset), -1)
-    return diagnosis_of([Answered(dataset, answers, question_only)], None, Settings())
+    return diagnosis_of([AnsweredItems(dataset, answers, question_only)], None, BBQSettings())
 
 
 def biased(dataset: Dataset) -> list[int]:
@@ -107,11 +107,11 @@ def test_answers_that_name_no_option_have_no_place() -> None:
 def test_options_that_moved_take_the_answer_along_or_leave_the_place() -> None:
     first_shown = np.array(ORDERS)[:, 0]
     found = diagnosis(STARTER, np.tile(first_shown, (len(STARTER), 1)))
-    assert found.exchanged == [Exchanged(264 * 6, 264 * 6)]
+    assert found.exchanged == [SwappedPairs(264 * 6, 264 * 6)]
     assert found.follows_place
     right = np.repeat([[each.label] for each in STARTER.examples], len(ORDERS), axis=1)
     found = diagnosis(STARTER, right)
-    assert found.exchanged == [Exchanged(0, 264 * 6)]
+    assert found.exchanged == [SwappedPairs(0, 264 * 6)]
     assert not found.follows_place
     assert diagnosis(STARTER, right[:, :1]).exchanged is None
 
@@ -130,11 +130,11 @@ def test_a_place_of_its_own_for_every_question_is_seen_when_orders_are_exchanged
 
 
 def test_twins_whose_right_answer_changes_are_looked_at_and_no_others() -> None:
-    def answered(answer: Callable[[Example], int]) -> Negation | None:
+    def answered(answer: Callable[[Item], int]) -> NegatedPairs | None:
         return diagnosis(STARTER, [answer(each) for each in STARTER.examples]).negation
 
-    assert answered(lambda each: each.label) == Negation(0, 66)
-    assert answered(lambda each: each.unknown) == Negation(66, 66)
+    assert answered(lambda each: each.label) == NegatedPairs(0, 66)
+    assert answered(lambda each: each.unknown) == NegatedPairs(66, 66)
     by_name = {each.example_id // 4: each.info[each.label] for each in STARTER.examples if each.label != each.unknown}
     same_person = answered(
         lambda each: (

@@ -11,19 +11,19 @@ import pytest
 import small_bbq
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.compare_runs import DIFFERENT, Opened, paired
-from assay.probes.bbq.edition_language import Variety
-from assay.probes.bbq.items import Dataset, Example
+from assay.probes.bbq.compare_runs import DIFFERENT, RecalledRun, paired
+from assay.probes.bbq.edition_language import EditionLanguage
+from assay.probes.bbq.items import Dataset, Item
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tallies import Answered
-from assay.probes.contrast import Change, Contrast
+from assay.probes.bbq.tallies import AnsweredItems
+from assay.probes.contrast import Contrast, PairedChange
 from assay.results.findings import Table
 from raising import raises
 
 ROWS = small_bbq.examples(templates=12, quartets=4)
 
 
-def translated(rows: Sequence[Example]) -> list[Example]:
+def translated(rows: Sequence[Item]) -> list[Item]:
     """The same examples in words that no English one has."""
     return [replace(each, context=f"¡{each.context}", answers=tuple(f"El {a}" for a in each.answers)) for each in rows]
 
@@ -31,10 +31,10 @@ def translated(rows: Sequence[Example]) -> list[Example]:
 ENGLISH, SPANISH = dataset_of(ROWS), dataset_of(translated(ROWS))
 
 
-def opened(dataset: Dataset, chosen: np.ndarray, variety: Variety) -> Opened:
-    part = Answered(dataset, chosen.astype(np.int64).reshape(len(dataset), 1))
+def opened(dataset: Dataset, chosen: np.ndarray, variety: EditionLanguage) -> RecalledRun:
+    part = AnsweredItems(dataset, chosen.astype(np.int64).reshape(len(dataset), 1))
     found = findings_of("bbq", [part], refusals="wrong", resamples=2, seed=0, scored=True)
-    return Opened(found.tables["answers"], "wrong", variety=variety)
+    return RecalledRun(found.tables["answers"], "wrong", variety=variety)
 
 
 def biased(dataset: Dataset, share: np.ndarray | float, rng: np.random.Generator) -> np.ndarray:
@@ -45,17 +45,17 @@ def biased(dataset: Dataset, share: np.ndarray | float, rng: np.random.Generator
     return np.where(rng.random(len(dataset)) < share, side, 3 - unknown - side)
 
 
-def contrast(one: Opened, other: Opened, *, resamples: int = 200, common: bool = False) -> Contrast:
+def contrast(one: RecalledRun, other: RecalledRun, *, resamples: int = 200, common: bool = False) -> Contrast:
     return paired(PROBE, one, other, resamples=resamples, common=common, exchanges=499)
 
 
-def change(found: Contrast, metric: str = "bias_score", context: str = "ambig", category: str = "Age") -> Change:
+def change(found: Contrast, metric: str = "bias_score", context: str = "ambig", category: str = "Age") -> PairedChange:
     group = {"category": category, "context": context}
     (only,) = (each for each in found.changes if each.change.metric == metric and each.change.group == group)
     return only
 
 
-EN, ES, ELSEWHERE = Variety("mbbq", "en"), Variety("mbbq", "es"), Variety()
+EN, ES, ELSEWHERE = EditionLanguage("mbbq", "en"), EditionLanguage("mbbq", "es"), EditionLanguage()
 
 
 def test_languages_of_one_set_are_paired_by_number_and_as_sure_as_the_same_questions() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import small_editions as small
-from assay.asking.progress import Silent
+from assay.asking.progress import SilentProgress
 from assay.cli.data import check_lines, fetch_lines, list_lines
 from assay.errors import DataError, UsageError
 from assay.probes import data_sets
@@ -33,7 +33,7 @@ def test_what_users_bring_is_not_fetched_and_the_error_says_where_it_is_and_wher
     name: str, tmp_path: Path
 ) -> None:
     with raises("missing-data", UsageError, key=name) as fetched:
-        list(fetch_lines(tmp_path, name, Silent()))
+        list(fetch_lines(tmp_path, name, SilentProgress()))
     with raises("missing-data", UsageError, key=name) as looked:
         list(check_lines(tmp_path, name))
     assert str(fetched.value) == str(looked.value)

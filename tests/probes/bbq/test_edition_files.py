@@ -13,22 +13,22 @@ import pytest
 import small_editions as small
 from assay.asking.queries import NONE
 from assay.errors import DataError, UsageError
-from assay.files.rows import Bad
-from assay.probes.bbq.editions import NAMES, ORIGINAL, Read, edition
+from assay.files.rows import BadRows
+from assay.probes.bbq.editions import NAMES, ORIGINAL, EditionRow, edition
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, QUARTET
 from raising import raises
 
 
-def rows(name: str, place: Path, bad: Bad | None = None) -> list[Read]:
+def rows(name: str, place: Path, bad: BadRows | None = None) -> list[EditionRow]:
     own = edition(name)
-    return [row for file in own.find(place, own.languages[0]) for row in own.read(file, bad or Bad(skip=False))]
+    return [row for file in own.find(place, own.languages[0]) for row in own.read(file, bad or BadRows(skip=False))]
 
 
-def person(row: Read, place: int) -> str:
+def person(row: EditionRow, place: int) -> str:
     return row.example.info[place][1]
 
 
-def gold_agrees(row: Read) -> bool:
+def gold_agrees(row: EditionRow) -> bool:
     """Whether the right answer agrees with the stereotype."""
     return (row.example.label == row.target) == (row.example.polarity == NEGATIVE)
 
@@ -46,7 +46,7 @@ def folder_of(name: str) -> str:
 def test_rows_come_in_whole_quartets_with_one_target_and_template(name: str, tmp_path: Path) -> None:
     small.WRITERS[name](tmp_path / name)
     read = rows(name, tmp_path)
-    quartets: dict[tuple[str, int], list[Read]] = {}
+    quartets: dict[tuple[str, int], list[EditionRow]] = {}
     for row in read:
         quartets.setdefault((row.example.category, row.example.example_id // 4), []).append(row)
     assert len(quartets) == len(read) // 4 > 0
@@ -140,7 +140,7 @@ def test_a_row_of_kobbq_that_cannot_be_used_is_named(field: str, value: str, cod
     path = write_kobbq(tmp_path, **{field: value})
     with raises(code, DataError, file=path, line=17, key=field):
         rows("kobbq", tmp_path)
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     assert (len(rows("kobbq", tmp_path, bad)), len(bad.problems)) == (15, 1)
 
 
@@ -149,7 +149,7 @@ def test_a_file_without_rows_or_columns_is_an_error(tmp_path: Path) -> None:
     with raises("missing-key", DataError, file=path, line=2, key="choices"):
         rows("kobbq", tmp_path)
     with raises("empty-file", DataError, file=path):
-        rows("kobbq", tmp_path, Bad(skip=True))
+        rows("kobbq", tmp_path, BadRows(skip=True))
 
 
 def test_kobbq_s_test_set_is_read_unless_all_samples_are_named(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_bharat_bbq_s_unknown_is_what_is_right_in_the_ambiguous_twin_or_a_known_
     assert [row.example.unknown for row in rows("bharatbbq", tmp_path)][:4] == [1, 1, 2, 2]
     alone = [row for row in small.bharatbbq() if row["Context_type"] == "disamb"]
     small.write_table(tmp_path / "Caste_examples.csv", alone)
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     assert [row.example.unknown for row in rows("bharatbbq", tmp_path, bad)] == [2, 2], "“unknown” is known"
     assert len(bad.problems) == 2, "“no telling” is not"
 

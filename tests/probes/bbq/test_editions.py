@@ -20,15 +20,15 @@ from asking import scored
 from assay.asking.queries import NONE, ChoiceQuery, TextQuery
 from assay.cli import main
 from assay.errors import DataError, UsageError
-from assay.files.rows import Bad
+from assay.files.rows import BadRows
 from assay.probes import method_of, present
 from assay.probes.base import Request
-from assay.probes.bbq.editions import Read, edition
+from assay.probes.bbq.editions import EditionRow, edition
 from assay.probes.bbq.editions import cabbq as catalan
 from assay.probes.bbq.editions import esbbq as spanish
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, QUARTET
 from assay.probes.bbq.plan import BBQPlan
-from assay.probes.bbq.source import Sample, Source, of_edition, quartets_of, selected
+from assay.probes.bbq.source import ItemSample, ItemSource, of_edition, quartets_of, selected
 from assay.report import terminal_summary
 from assay.results.run import Run
 from raising import raises
@@ -62,18 +62,18 @@ def run(place: Path, model: Any = last, **settings: str) -> Run:
     return assay.audit(model, "bbq", data=place, out="run", preset="paper", settings={**FEW, **settings})
 
 
-def read(name: str, place: Path, language: str = "", bad: Bad | None = None) -> list[Read]:
+def read(name: str, place: Path, language: str = "", bad: BadRows | None = None) -> list[EditionRow]:
     own = edition(name)
     files = own.find(place, language or own.languages[0])
-    return [row for file in files for row in own.read(file, bad or Bad(skip=False))]
+    return [row for file in files for row in own.read(file, bad or BadRows(skip=False))]
 
 
-def chosen(place: Path, name: str, categories: tuple[str, ...] = ()) -> Source:
+def chosen(place: Path, name: str, categories: tuple[str, ...] = ()) -> ItemSource:
     return of_edition(place, name, edition(name).languages[0], categories, "keep", skip_bad=False)
 
 
 def plan(place: Path, name: str, form: str = "letters", seed: int = 0, in_all: int | None = None) -> BBQPlan:
-    return BBQPlan(chosen(place, name), Sample(in_all=in_all, seed=seed), form, shuffled=True)
+    return BBQPlan(chosen(place, name), ItemSample(in_all=in_all, seed=seed), form, shuffled=True)
 
 
 # --- settings
@@ -414,7 +414,7 @@ def test_esbbq_s_quartets_have_a_fact_about_either_person_and_the_other_pairs_st
     assert Counter(facts) == {True: 2, False: 2}
     alone = Counter(example.example_id // 4 for example in dataset.examples)
     assert Counter(alone.values()) == {4: 4, 2: 4}
-    assert len(selected(chosen(tmp_path, "esbbq"), Sample(in_all=9))) == 16
+    assert len(selected(chosen(tmp_path, "esbbq"), ItemSample(in_all=9))) == 16
 
 
 def test_the_word_unknown_is_replaced_by_a_published_phrase_the_same_for_all_rows_about_two_people(
@@ -489,7 +489,7 @@ def test_a_row_of_esbbq_that_cannot_be_used_is_named(field: str, value: str, cod
     file = small.write_table(tmp_path / "Age.full.csv", made)
     with raises(code, DataError, file=file, line=4, key=field):
         read("esbbq", tmp_path)
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     assert len(read("esbbq", tmp_path, bad=bad)) == len(made) - 1
     assert len(bad.problems) == 1
 

@@ -20,10 +20,10 @@ import small_bbq
 from asking import scored
 from assay.answers import TIED
 from assay.errors import DataError, UsageError
-from assay.files.rows import Bad
+from assay.files.rows import BadRows
 from assay.probes.base import Request
-from assay.probes.bbq.items import UNKNOWN_STRINGS, Example
-from assay.probes.bbq.logs import Given, inspect_ai, log_kind, logs_in, model_of, read_log
+from assay.probes.bbq.items import UNKNOWN_STRINGS, Item
+from assay.probes.bbq.logs import LoggedAnswer, inspect_ai, log_kind, logs_in, model_of, read_log
 from assay.probes.bbq.logs.log_rows import COMPLETE
 from raising import raises
 
@@ -36,13 +36,13 @@ ORDERS = list(itertools.permutations(range(3)))
 # --- logs of lm-evaluation-harness
 
 
-def continuations(example: Example) -> list[str]:
+def continuations(example: Item) -> list[str]:
     """What its bbq task offers: the two people, then all ways to say UNKNOWN."""
     people = [text for place, text in enumerate(example.answers) if place != example.unknown]
     return [*people, *UNKNOWN_STRINGS]
 
 
-def likelihoods(example: Example, best: str) -> dict[str, float]:
+def likelihoods(example: Item, best: str) -> dict[str, float]:
     return {text: -1.5 if text == best else -20.0 - place for place, text in enumerate(continuations(example))}
 
 
@@ -70,18 +70,18 @@ def sample_of(
 
 
 def multiple_choice(
-    example: Example, scores: dict[str, float], doc: dict[str, Any] | None = None, name: str = "none"
+    example: Item, scores: dict[str, float], doc: dict[str, Any] | None = None, name: str = "none"
 ) -> dict[str, Any]:
     requests = [[f"{example.context}\n\nQ: {example.question}\nA:", f" {text}"] for text in scores]
     return sample_of(doc or example.as_json(), requests, [[[str(value), "False"]] for value in scores.values()], name)
 
 
-def generated(example: Example, text: str, name: str = "none") -> dict[str, Any]:
+def generated(example: Item, text: str, name: str = "none") -> dict[str, Any]:
     request = [f"{example.context}\n\nQ: {example.question}\nA:", {"until": ["\n\n"], "max_gen_toks": 256}]
     return sample_of(example.as_json(), [request], [[text]], name)
 
 
-def without(example: Example, *names: str) -> dict[str, Any]:
+def without(example: Item, *names: str) -> dict[str, Any]:
     return {name: value for name, value in example.as_json().items() if name not in names}
 
 
@@ -89,7 +89,7 @@ def without(example: Example, *names: str) -> dict[str, Any]:
 
 
 def inspected(
-    example: Example,
+    example: Item,
     answer: str | None = "A",
     *,
     completion: str | None = None,
@@ -156,10 +156,10 @@ def pack_with_zstd(path: Path, frames: int = 1) -> Path:
     return path
 
 
-def read(path: Path, bad: Bad | None = None, **further: Any) -> list[Given]:
+def read(path: Path, bad: BadRows | None = None, **further: Any) -> list[LoggedAnswer]:
     kind = log_kind(path)
     assert kind is not None
-    return list(read_log(path, kind, bad or Bad(skip=False), **further))
+    return list(read_log(path, kind, bad or BadRows(skip=False), **further))
 
 
 def lm_eval(folder: Path, *samples: dict[str, Any]) -> Path:
@@ -293,13 +293,13 @@ def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, changed: dict[str, 
     file = lm_eval(tmp_path, generated(EXAMPLES[0], "x"), line)
     with raises(code, DataError, file=file, line=2, key=key):
         read(file)
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     assert len(read(file, bad)) == 1
     assert len(bad.problems) == 1
 
 
 @pytest.mark.parametrize("example", EXAMPLES[:2], ids=["ambiguous", "disambiguated"])
-def test_a_gold_that_cannot_be_right_is_named_unless_official_rows_are_given(tmp_path: Path, example: Example) -> None:
+def test_a_gold_that_cannot_be_right_is_named_unless_official_rows_are_given(tmp_path: Path, example: Item) -> None:
     wrong = replace(example, label=(example.unknown + (example.label == example.unknown)) % 3)
     files = [
         (lm_eval(tmp_path, generated(wrong, "x")), 1, "line 1"),
@@ -326,11 +326,11 @@ def test_copies_of_the_data_with_other_names_are_understood(tmp_path: Path) -> N
     for place, (filler, label) in enumerate(ONE.info):
         renamed |= {f"ans{place}_text": filler, f"ans{place}_info": label}
     line = multiple_choice(ONE, likelihoods(ONE, ONE.answers[ONE.label]), renamed)
-    assert read(lm_eval(tmp_path, line)) == [Given(ONE, ONE.label, 1, letters=False)]
+    assert read(lm_eval(tmp_path, line)) == [LoggedAnswer(ONE, ONE.label, 1, letters=False)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES[:4], ids=lambda example: f"{example.polarity} {example.condition}")
-def test_the_condition_of_the_context_follows_from_the_right_answer(tmp_path: Path, example: Example) -> None:
+def test_the_condition_of_the_context_follows_from_the_right_answer(tmp_path: Path, example: Item) -> None:
     doc = without(example, "context_condition")
     line = multiple_choice(example, likelihoods(example, example.answers[0]), doc)
     assert read(lm_eval(tmp_path, line))[0].example == example
@@ -341,7 +341,7 @@ def test_the_condition_of_the_context_follows_from_the_right_answer(tmp_path: Pa
 OFFICIAL = {(example.category, example.example_id): example for example in EXAMPLES}
 
 
-def stripped(example: Example = ONE, **changed: Any) -> dict[str, Any]:
+def stripped(example: Item = ONE, **changed: Any) -> dict[str, Any]:
     doc = without(example, "additional_metadata") | changed
     return multiple_choice(example, likelihoods(example, example.answers[2]), doc)
 
@@ -355,7 +355,9 @@ def test_what_is_missing_is_named_with_the_way_to_complete_it(tmp_path: Path) ->
 
 
 def test_official_rows_complete_a_log(tmp_path: Path) -> None:
-    assert read(lm_eval(tmp_path, stripped(category="age")), official=OFFICIAL) == [Given(ONE, 2, 1, letters=False)]
+    assert read(lm_eval(tmp_path, stripped(category="age")), official=OFFICIAL) == [
+        LoggedAnswer(ONE, 2, 1, letters=False)
+    ]
 
 
 def test_official_rows_with_other_texts_are_refused(tmp_path: Path) -> None:
@@ -452,14 +454,14 @@ def test_choices_that_cannot_be_told_apart_are_refused_unless_the_official_rows_
         read(file)
     assert caught.value.remedy == COMPLETE
     assert "sample 1 (Age_00001)" in caught.value.problem
-    assert read(file, official=OFFICIAL) == [Given(ONE, 1, 1)]
+    assert read(file, official=OFFICIAL) == [LoggedAnswer(ONE, 1, 1)]
 
 
 def test_samples_without_metadata_are_completed_by_their_id(tmp_path: Path) -> None:
     file = write_json(tmp_path / "log.json", [inspected(ONE, "C", metadata={}, order=(2, 0, 1))])
     with raises("missing-key", DataError, file=file, key="answer_info"):
         read(file)
-    assert read(file, official=OFFICIAL) == [Given(ONE, 1, 1)]
+    assert read(file, official=OFFICIAL) == [LoggedAnswer(ONE, 1, 1)]
 
 
 def test_a_choice_that_is_no_option_is_not_guessed(tmp_path: Path) -> None:
@@ -520,7 +522,7 @@ def test_a_damaged_sample_in_zstd_is_named(tmp_path: Path) -> None:
     with raises("unreadable-file", DataError, file=file) as caught:
         read(file)
     assert info.filename in caught.value.problem
-    assert len(read(file, Bad(skip=True))) == 1
+    assert len(read(file, BadRows(skip=True))) == 1
 
 
 def test_a_sample_in_zstd_that_unpacks_to_too_much_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -536,7 +538,7 @@ def test_a_missing_library_is_said_to_be(tmp_path: Path, monkeypatch: pytest.Mon
     file = pack_with_zstd(write_eval(tmp_path / "log.eval", [inspected(ONE)]))
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with raises("not-installed", UsageError, key="zstandard") as caught:
-        read(file, Bad(skip=True))
+        read(file, BadRows(skip=True))
     assert caught.value.remedy == "pip install zstandard"
 
 
@@ -597,7 +599,7 @@ def test_an_archive_packed_in_an_unknown_way_is_to_be_converted(tmp_path: Path) 
             start = content.find(mark, start + 1)
     file.write_bytes(content)
     with raises("unsupported", DataError, file=file) as caught:
-        read(file, Bad(skip=True))
+        read(file, BadRows(skip=True))
     assert "inspect log convert" in caught.value.remedy
 
 
@@ -618,7 +620,7 @@ def test_a_sample_that_unpacks_to_too_much_is_not_read(tmp_path: Path, monkeypat
     monkeypatch.setattr(inspect_ai, "_MOST_BYTES", 500_000)
     with raises("unsupported", DataError, file=file):
         read(file)
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     assert [each.example for each in read(file, bad)] == [EXAMPLES[0]]
     assert len(bad.problems) == 1
 
@@ -647,7 +649,7 @@ def test_a_sample_that_is_no_object_is_named(tmp_path: Path, content: str, code:
     with raises(code, DataError, file=file) as caught:
         read(file)
     assert "samples/Age_00001_epoch_1.json" in caught.value.problem
-    assert len(read(file, Bad(skip=True))) == 1
+    assert len(read(file, BadRows(skip=True))) == 1
 
 
 def test_what_is_no_archive_or_has_no_samples_is_refused(tmp_path: Path) -> None:

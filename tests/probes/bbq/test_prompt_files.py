@@ -17,13 +17,13 @@ from assay.probes.bbq.ask_items import form_of
 from assay.probes.bbq.method import _read
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.prompt_sources import digests_of, read_prompts, words_by_prompt, words_of
-from assay.probes.bbq.prompts import OWN, Words
-from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.source import Sample, official
-from assay.probes.question_format import Question
+from assay.probes.bbq.prompts import OWN, PromptWording
+from assay.probes.bbq.settings import BBQSettings
+from assay.probes.bbq.source import ItemSample, official
+from assay.probes.question_format import ListedQuestion
 from raising import raises
 
-ASKED = Question("Ana y Luis llegaron.", "¿Quién durmió?", ("Ana", "Luis", "No se sabe"))
+ASKED = ListedQuestion("Ana y Luis llegaron.", "¿Quién durmió?", ("Ana", "Luis", "No se sabe"))
 LM = frozenset({"choice", "text"})
 TABLE = (
     "prompt_id\tprompt\tunknown\n"
@@ -43,7 +43,7 @@ def table(tmp_path: Path) -> Path:
 @pytest.fixture
 def plan(tmp_path: Path) -> BBQPlan:
     small_bbq.write(tmp_path / "data" / "Age.jsonl", small_bbq.examples(2, 2))
-    return BBQPlan(official(tmp_path / "data", (), None, "auto", "keep", False), Sample(), "letters")
+    return BBQPlan(official(tmp_path / "data", (), None, "auto", "keep", False), ItemSample(), "letters")
 
 
 # --- in a language's words
@@ -51,7 +51,7 @@ def plan(tmp_path: Path) -> BBQPlan:
 
 @pytest.mark.parametrize("code", [code for code in CODES if code != ENGLISH])
 def test_every_form_is_in_the_words_of_the_language(code: str) -> None:
-    words, own = Words(language=code), language(code).asking
+    words, own = PromptWording(language=code), language(code).asking
     for form in ("options", "letters", "written", "free"):
         query = words.query(form, ASKED)
         said = query.prompt
@@ -65,17 +65,21 @@ def test_every_form_is_in_the_words_of_the_language(code: str) -> None:
 
 
 def test_english_words_are_what_they_always_were() -> None:
-    assert Words(language=ENGLISH) == OWN
+    assert PromptWording(language=ENGLISH) == OWN
     assert [len(OWN.content(form)) for form in ("letters", "written", "free")] == [4, 4, 4]
 
 
 def test_the_digest_depends_on_the_language(plan: BBQPlan) -> None:
-    plans = [replace(plan, words=Words(language=code), form=form) for code in CODES for form in ("options", "letters")]
+    plans = [
+        replace(plan, words=PromptWording(language=code), form=form)
+        for code in CODES
+        for form in ("options", "letters")
+    ]
     assert len({each.digest for each in plans}) == len(plans)
 
 
 def test_an_endpoint_that_lists_options_itself_is_asked_in_the_language(plan: BBQPlan) -> None:
-    spanish = replace(plan, answer="letters", words=Words(language="es"))
+    spanish = replace(plan, answer="letters", words=PromptWording(language="es"))
     query = spanish.query(0)
     assert isinstance(query, ListedQuery)
     assert (query.options, query.dialogue) == (("A", "B", "C"), Dialogue((), ""))
@@ -84,9 +88,9 @@ def test_an_endpoint_that_lists_options_itself_is_asked_in_the_language(plan: BB
 
 
 def test_an_endpoint_with_fields_gets_the_question_alone_in_any_language(plan: BBQPlan) -> None:
-    assert Words(language="es").ordinary
-    assert not Words(language="es", system="Be fair.").ordinary
-    fields = replace(plan, answer="decisions", words=Words(language="es"))
+    assert PromptWording(language="es").ordinary
+    assert not PromptWording(language="es", system="Be fair.").ordinary
+    fields = replace(plan, answer="decisions", words=PromptWording(language="es"))
     assert fields.query(0) == ListedQuery(*plan.asked(0))
 
 
@@ -94,14 +98,14 @@ def test_an_endpoint_with_fields_gets_the_question_alone_in_any_language(plan: B
     ("settings", "key"), [({"form": "race"}, "form"), ({"form": "arc"}, "form"), ({"variant": "q"}, "variant")]
 )
 def test_published_english_inputs_are_for_english_only(settings: dict[str, str], key: str) -> None:
-    chosen, able = Settings(**settings), LM if key == "variant" else frozenset({"text"})
+    chosen, able = BBQSettings(**settings), LM if key == "variant" else frozenset({"text"})
     with raises("unsupported", UsageError, key=key):
         form_of(chosen, words_of(chosen, "ko"), able)
 
 
 def test_a_model_that_only_writes_is_asked_for_the_letter_in_other_languages() -> None:
-    assert form_of(Settings(), words_of(Settings(), "de"), frozenset({"text"})) == "written"
-    assert form_of(Settings(), words_of(Settings(), "de"), LM) == "options"
+    assert form_of(BBQSettings(), words_of(BBQSettings(), "de"), frozenset({"text"})) == "written"
+    assert form_of(BBQSettings(), words_of(BBQSettings(), "de"), LM) == "options"
 
 
 # --- from a file
@@ -117,7 +121,7 @@ def test_prompts_are_read_as_they_are_meant(table: Path) -> None:
 
 
 def test_a_prompt_has_its_own_wording_of_unknown_in_question_and_answer(table: Path, plan: BBQPlan) -> None:
-    settings = Settings(prompts="1")
+    settings = BBQSettings(prompts="1")
     ((name, words),) = words_by_prompt(OWN, settings, [(str(table.parent / "Age.jsonl"), "")]).items()
     assert name == "1"
     assert form_of(settings, words, LM) == "letters"
@@ -134,7 +138,7 @@ def test_a_prompt_has_its_own_wording_of_unknown_in_question_and_answer(table: P
 
 
 def test_lower_case_letters_are_scored_as_they_are_listed(table: Path) -> None:
-    (words,) = words_by_prompt(OWN, Settings(prompts="2", prompts_file=str(table)), []).values()
+    (words,) = words_by_prompt(OWN, BBQSettings(prompts="2", prompts_file=str(table)), []).values()
     query = words.query("letters", ASKED)
     assert isinstance(query, ChoiceQuery)
     assert query.options == ("a", "b", "c")
@@ -142,8 +146,8 @@ def test_lower_case_letters_are_scored_as_they_are_listed(table: Path) -> None:
 
 
 def test_all_prompts_are_all_of_the_file(table: Path) -> None:
-    assert list(words_by_prompt(OWN, Settings(prompts="all", prompts_file=str(table)), [])) == ["1", "2", "x"]
-    assert words_by_prompt(OWN, Settings(), []) == {"": OWN}
+    assert list(words_by_prompt(OWN, BBQSettings(prompts="all", prompts_file=str(table)), [])) == ["1", "2", "x"]
+    assert words_by_prompt(OWN, BBQSettings(), []) == {"": OWN}
 
 
 def test_mbbq_s_program_is_read_but_not_run(tmp_path: Path) -> None:
@@ -171,18 +175,18 @@ def test_mbbq_s_program_is_read_but_not_run(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_go_with_prompts_is_refused(table: Path, settings: dict[str, str], key: str) -> None:
-    chosen = Settings(**{"prompts_file": str(table), **settings})
+    chosen = BBQSettings(**{"prompts_file": str(table), **settings})
     with raises("bad-setting", UsageError, key=key):
         words_by_prompt(words_of(chosen), chosen, [])
 
 
 def test_prompts_that_are_nowhere_are_said(tmp_path: Path) -> None:
     with raises("bad-setting", UsageError, key="prompts"):
-        words_by_prompt(OWN, Settings(prompts="1"), [(str(tmp_path / "a" / "Age.jsonl"), "")])
+        words_by_prompt(OWN, BBQSettings(prompts="1"), [(str(tmp_path / "a" / "Age.jsonl"), "")])
 
 
 def test_prompts_list_options(table: Path) -> None:
-    settings = Settings(prompts="1", form="free", prompts_file=str(table))
+    settings = BBQSettings(prompts="1", form="free", prompts_file=str(table))
     (words,) = words_by_prompt(OWN, settings, []).values()
     with raises("bad-setting", UsageError, key="prompts"):
         form_of(settings, words, LM)
@@ -206,6 +210,6 @@ def test_kobbq_s_own_prompts(official_data: Path) -> None:
 
 
 def test_braces_of_ones_own_prompt_are_no_slots() -> None:
-    words = Words(template="{context} {question} {options} {{a}}")
+    words = PromptWording(template="{context} {question} {options} {{a}}")
     assert not words.lists_singly
     assert words.query("letters", ASKED).prompt.endswith("{a}")

@@ -13,7 +13,7 @@ from assay.probes.bbq.items import NEGATIVE
 from assay.probes.bbq.metrics import bias_ambiguous
 from assay.probes.bbq.prompt_sensitivity import deviation, width
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tallies import Answered, Units
+from assay.probes.bbq.tallies import AnsweredItems, ResamplingUnits
 from assay.results.findings import Estimate, Findings
 
 DATASET = dataset_of(
@@ -23,7 +23,7 @@ PROMPTS = ("1", "2", "3")
 
 
 def found(chosen: np.ndarray, prompts: tuple[str, ...] = ()) -> Findings:
-    part = Answered(DATASET, chosen.astype(np.int64), prompts=prompts)
+    part = AnsweredItems(DATASET, chosen.astype(np.int64), prompts=prompts)
     return findings_of("bbq", [part], refusals="wrong", resamples=300, seed=5, scored=False)
 
 
@@ -91,16 +91,16 @@ def test_the_spread_is_that_of_the_prompts_scores(chosen: np.ndarray, category: 
 
 
 def test_templates_are_resampled_together_for_all_prompts(chosen: np.ndarray) -> None:
-    """The interval from whole resamples, each scored answer by answer; `Units` draws the same templates."""
+    """The interval from whole resamples, each scored answer by answer; `ResamplingUnits` draws the same templates."""
     templates = [(each.category, each.question_index) for each in DATASET.examples]
-    units = Units.make(templates, 300, 5)
+    units = ResamplingUnits.make(templates, 300, 5)
     rows = [row for row, each in enumerate(DATASET.examples) if each.condition == "ambig" and each.category == "Age"]
     again = []
     for weights in units.weights:
         drawn = [row for row in rows for _ in range(int(weights[units.of[row]]))]
         scores = [score(chosen[:, place], drawn, ambiguous=True) for place in range(3)]
         again.append([max(scores) - min(scores), stdev(scores)])
-    part = Answered(DATASET, chosen, prompts=PROMPTS)
+    part = AnsweredItems(DATASET, chosen, prompts=PROMPTS)
     tallies = np.moveaxis(part.judged.tally("wrong"), 1, 0)
     ours = bias_ambiguous(units.drawn(tallies, np.array(rows)).again)  # (prompt, resample)
     assert np.allclose(np.stack([width(ours), deviation(ours)], axis=1), again)

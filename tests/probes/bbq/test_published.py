@@ -15,7 +15,7 @@ from assay.datasets.catalogue import DataSet, blob_id
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.bbq import source as notes_on
-from assay.probes.bbq.items import Example
+from assay.probes.bbq.items import Item
 
 CATEGORIES = {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh")}
 OTHERS = "not the published"
@@ -33,14 +33,14 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-def read(file: Path) -> list[Example]:
-    from assay.files.rows import Bad
+def read(file: Path) -> list[Item]:
+    from assay.files.rows import BadRows
     from assay.probes.bbq.read_items import read_examples
 
-    return read_examples(file, Bad(skip=False))
+    return read_examples(file, BadRows(skip=False))
 
 
-def with_another_gold(examples: list[Example]) -> list[Example]:
+def with_another_gold(examples: list[Item]) -> list[Item]:
     """The same but for one label, which is plausible: the other person of a disambiguated context."""
     (person,) = {0, 1, 2} - {examples[1].label, examples[1].unknown}
     return [examples[0], replace(examples[1], label=person), *examples[2:]]
@@ -57,7 +57,7 @@ def run_notes(data: Path) -> list[str]:
     return [note for note in prepared.notes if OTHERS in note]
 
 
-def score_notes(tmp_path: Path, examples: list[Example], **settings: str) -> list[str]:
+def score_notes(tmp_path: Path, examples: list[Item], **settings: str) -> list[str]:
     rows = [example.as_json() | {"said": example.answers[0]} for example in examples]
     file = small_bbq.write(tmp_path / "answers.jsonl", rows)
     request = Request(settings={"resamples": "20", **settings})
@@ -98,7 +98,7 @@ def test_published_rows_with_answers_are_scored_without_a_note_in_any_order(publ
 
 @pytest.mark.parametrize("change", [with_another_gold, lambda examples: examples[:-1]], ids=["gold", "a row less"])
 def test_rows_with_one_label_changed_or_a_row_less_are_noted_with_their_category(
-    published: Path, tmp_path: Path, change: Callable[[list[Example]], list[Example]]
+    published: Path, tmp_path: Path, change: Callable[[list[Item]], list[Item]]
 ) -> None:
     examples = [*read(published / "Religion.jsonl"), *change(read(published / "Age.jsonl"))]
     (note,) = score_notes(tmp_path, examples)
@@ -106,7 +106,7 @@ def test_rows_with_one_label_changed_or_a_row_less_are_noted_with_their_category
     assert score_notes(tmp_path, examples, category="Religion") == []
 
 
-def all_notes(tmp_path: Path, examples: list[Example], data: Path | None = None) -> list[str]:
+def all_notes(tmp_path: Path, examples: list[Item], data: Path | None = None) -> list[str]:
     rows = [example.as_json() | {"said": example.answers[0]} for example in examples]
     file = small_bbq.write(tmp_path / "answers.jsonl", rows)
     request = Request(settings={"resamples": "20"}, data=data)

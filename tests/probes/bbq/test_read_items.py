@@ -13,8 +13,8 @@ import pytest
 import small_bbq
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
-from assay.files.rows import Bad
-from assay.probes.bbq.items import Example
+from assay.files.rows import BadRows
+from assay.probes.bbq.items import Item
 from assay.probes.bbq.read_items import data_files, read_examples
 from raising import raises
 
@@ -23,7 +23,7 @@ EXAMPLES = small_bbq.examples(templates=2, quartets=2)
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     file = small_bbq.write(tmp_path / "Age.jsonl", EXAMPLES)
-    assert read_examples(file, Bad(skip=False)) == EXAMPLES
+    assert read_examples(file, BadRows(skip=False)) == EXAMPLES
 
 
 def test_packed_files_are_the_same_files(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_packed_files_are_the_same_files(tmp_path: Path) -> None:
     packed = tmp_path / "packed" / "Age.jsonl.gz"
     packed.parent.mkdir()
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    assert read_examples(packed, Bad(skip=False)) == EXAMPLES
+    assert read_examples(packed, BadRows(skip=False)) == EXAMPLES
     assert digest_of_file(packed) == digest_of_file(plain)
 
 
@@ -46,7 +46,7 @@ def test_csv_rows_are_read_too(tmp_path: Path, written: Any) -> None:
         writer = csv.DictWriter(out, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    assert read_examples(file, Bad(skip=False)) == EXAMPLES
+    assert read_examples(file, BadRows(skip=False)) == EXAMPLES
 
 
 @pytest.mark.parametrize("inside", ["bbq/data", "data", "."])
@@ -90,7 +90,7 @@ def test_a_bad_row_is_named_with_file_and_line(tmp_path: Path, what: str) -> Non
     bad, code, key = BAD[what]
     file = small_bbq.write(tmp_path / "Age.jsonl", [EXAMPLES[0], bad, EXAMPLES[1]])
     with raises(code, DataError, file=file, line=2, key=key) as caught:
-        read_examples(file, Bad(skip=False))
+        read_examples(file, BadRows(skip=False))
     assert caught.value.remedy
 
 
@@ -99,12 +99,12 @@ def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "Age.jsonl"
     file.write_text(f"{EXAMPLES[0].to_line()}\n{line}\n")
     with raises("bad-json", DataError, file=file, line=2):
-        read_examples(file, Bad(skip=False))
+        read_examples(file, BadRows(skip=False))
 
 
 def test_skipping_bad_rows_tells_how_many_and_which(tmp_path: Path) -> None:
-    rows: list[Example | dict[str, Any]] = [EXAMPLES[0], row(label=9), EXAMPLES[1], row(context=None)]
-    bad = Bad(skip=True)
+    rows: list[Item | dict[str, Any]] = [EXAMPLES[0], row(label=9), EXAMPLES[1], row(context=None)]
+    bad = BadRows(skip=True)
     assert read_examples(small_bbq.write(tmp_path / "Age.jsonl", rows), bad) == EXAMPLES[:2]
     notes = bad.notes("data")
     assert "2 rows left out" in notes[0]
@@ -114,13 +114,13 @@ def test_skipping_bad_rows_tells_how_many_and_which(tmp_path: Path) -> None:
 def test_a_gold_that_contradicts_the_fact_is_read_as_published(tmp_path: Path) -> None:
     """Whom a fact names cannot be told from the fields: such labels are among the known defects of official files."""
     other = EXAMPLES[1].as_json() | {"label": 1 - EXAMPLES[1].label}
-    (example,) = read_examples(small_bbq.write(tmp_path / "Age.jsonl", [other]), Bad(skip=False))
+    (example,) = read_examples(small_bbq.write(tmp_path / "Age.jsonl", [other]), BadRows(skip=False))
     assert example.label == 1 - EXAMPLES[1].label
 
 
 def test_blank_labels_are_tolerated(tmp_path: Path) -> None:
     blank = row(answer_info={**EXAMPLES[0].as_json()["answer_info"], "ans0": ["", ""]})
-    (example,) = read_examples(small_bbq.write(tmp_path / "Age.jsonl", [blank]), Bad(skip=False))
+    (example,) = read_examples(small_bbq.write(tmp_path / "Age.jsonl", [blank]), BadRows(skip=False))
     assert example.info[0] == ("", "")
 
 
@@ -128,11 +128,11 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
     file = tmp_path / "Age.jsonl.gz"
     file.write_bytes(gzip.compress("".join(e.to_line() + "\n" for e in EXAMPLES).encode())[:-20])
     with raises("unreadable-file", DataError, file=file):
-        read_examples(file, Bad(skip=False))
+        read_examples(file, BadRows(skip=False))
 
 
 def test_official_files_are_read_and_written_back(official_data: Path) -> None:
     for file in data_files(official_data):
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             original = [line.rstrip("\n") for line in lines]
-        assert [example.to_line() for example in read_examples(file, Bad(skip=False))] == original
+        assert [example.to_line() for example in read_examples(file, BadRows(skip=False))] == original

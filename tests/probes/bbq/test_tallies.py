@@ -7,19 +7,19 @@ import pytest
 
 from assay.probes.bbq.analyse import METRICS
 from assay.probes.bbq.items import AMBIGUOUS
-from assay.probes.bbq.metrics import FIELDS, Field
-from assay.probes.bbq.tallies import Drawn, Units
+from assay.probes.bbq.metrics import FIELDS, TallyField
+from assay.probes.bbq.tallies import ResampledTallies, ResamplingUnits
 
 ACCURACY = METRICS[AMBIGUOUS][0]
 SIZES = np.array([2] * 16 + [4, 12, 16, 18, 18, 32, 32, 2, 2]) * 2  # Gender_identity's ambiguous questions
 
 
-def drawn(right: np.ndarray, strata: list[str]) -> Drawn:
+def drawn(right: np.ndarray, strata: list[str]) -> ResampledTallies:
     """Templates of which so many answers are right (template,), by category."""
     tally = np.zeros((1, len(right), FIELDS))
-    tally[0, :, Field.COUNTED], tally[0, :, Field.CORRECT] = SIZES[: len(right)], right
-    units = Units.make([(category, str(place)) for place, category in enumerate(strata)], 400, 0)
-    return Drawn(tally, tally.sum(axis=1), units.weights @ tally, units.strata)
+    tally[0, :, TallyField.COUNTED], tally[0, :, TallyField.CORRECT] = SIZES[: len(right)], right
+    units = ResamplingUnits.make([(category, str(place)) for place, category in enumerate(strata)], 400, 0)
+    return ResampledTallies(tally, tally.sum(axis=1), units.weights @ tally, units.strata)
 
 
 def test_templates_of_one_size_count_as_many_as_there_are() -> None:

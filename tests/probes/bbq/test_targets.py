@@ -10,7 +10,7 @@ import pytest
 
 import small_bbq
 from assay.asking.queries import NONE
-from assay.probes.bbq.items import NON_NEGATIVE, Example
+from assay.probes.bbq.items import NON_NEGATIVE, Item
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.targets import find_named, find_targets, read_metadata
 from raising import raises
@@ -56,9 +56,7 @@ def test_two_people_of_one_gender_have_no_single_target(labels: tuple[str, str])
     assert (find_targets(small_bbq.quartet("Gender_identity", labels=labels, groups=("F",))) == NONE).all()
 
 
-def crossed(
-    first: str, second: str, comparison: str, number: int = 0, category: str = "Race_x_gender"
-) -> list[Example]:
+def crossed(first: str, second: str, comparison: str, number: int = 0, category: str = "Race_x_gender") -> list[Item]:
     return small_bbq.quartet(
         category,
         labels=(first, second),
@@ -179,12 +177,12 @@ def test_another_csv_is_no_metadata(tmp_path: Path) -> None:
 
 
 def test_official_files_have_16_examples_without_a_target(official_data: Path) -> None:
-    from assay.files.rows import Bad
+    from assay.files.rows import BadRows
     from assay.probes.bbq.read_items import data_files, read_examples
 
     without = 0
     for file in data_files(official_data):
-        examples = read_examples(file, Bad(skip=False))
+        examples = read_examples(file, BadRows(skip=False))
         missing = np.flatnonzero(find_targets(examples) == NONE)
         without += len(missing)
         assert {(examples[row].category, examples[row].question_index) for row in missing} <= {

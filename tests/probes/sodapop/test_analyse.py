@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from assay.probes.sodapop.analyse import Study, contrasts_of, findings_of
-from assay.probes.sodapop.names import Group, Groups, packaged_groups
-from assay.probes.sodapop.rates import Rates
-from assay.probes.sodapop.settings import PRESETS, Settings
+from assay.probes.sodapop.analyse import AnalysisInputs, contrasts_of, findings_of
+from assay.probes.sodapop.names import NameGroup, NameGroups, packaged_groups
+from assay.probes.sodapop.rates import SuccessRates
+from assay.probes.sodapop.settings import PRESETS, SodapopSettings
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.results.findings import Findings
 from assay.results.verdict import CLEAR
@@ -25,28 +25,28 @@ from assay.stats import benjamini_hochberg
 RACES, GENDERS = ("X", "Y"), ("female", "male")
 
 
-def crossed(size: int = 3) -> Groups:
+def crossed(size: int = 3) -> NameGroups:
     """Women and men of two races."""
     groups = [
-        Group(
+        NameGroup(
             f"{race}_{gender}",
             tuple(f"{race}{gender}{number}" for number in range(size)),
             {"race": race, "gender": gender},
         )
         for race, gender in product(RACES, GENDERS)
     ]
-    return Groups(tuple(groups))
+    return NameGroups(tuple(groups))
 
 
-def rates_of(groups: Groups, sr: NDArray[np.float64], words: tuple[str, ...]) -> Rates:
+def rates_of(groups: NameGroups, sr: NDArray[np.float64], words: tuple[str, ...]) -> SuccessRates:
     """One context with eight distractors for every name and word; `sr` is (name, word)."""
     count = np.full((1, *sr.shape), 8.0)
-    return Rates(groups.all_names(), words, sr[None] * count, count, sr[None] * count)
+    return SuccessRates(groups.all_names(), words, sr[None] * count, count, sr[None] * count)
 
 
-def findings(groups: Groups, sr: NDArray[np.float64], *words: str, **more: Any) -> Findings:
+def findings(groups: NameGroups, sr: NDArray[np.float64], *words: str, **more: Any) -> Findings:
     given: dict[str, Any] = {"resamples": 20, **more.pop("settings", {})}
-    study = Study(groups, Settings(**given), **{"lexicon": packaged_lexicon(), **more})
+    study = AnalysisInputs(groups, SodapopSettings(**given), **{"lexicon": packaged_lexicon(), **more})
     return findings_of(rates_of(groups, sr, words or ("kind",)), study)
 
 
@@ -118,7 +118,7 @@ def test_groups_separate_by_pairs_alone() -> None:
 
 # --- the table of words
 
-TWO = Groups((Group("A", ("Ann", "Amy", "Ada")), Group("B", ("Bob", "Ben"))))
+TWO = NameGroups((NameGroup("A", ("Ann", "Amy", "Ada")), NameGroup("B", ("Bob", "Ben"))))
 
 
 def test_groups_of_different_sizes_weigh_the_same() -> None:
@@ -179,7 +179,7 @@ def test_words_with_the_same_difference_stand_in_alphabetical_order() -> None:
 
 def test_controls_are_told_and_regressed_out() -> None:
     names = [("Ann", "Amy", "Ada"), ("Bob", "Ben", "Bo"), ("Cy", "Carl", "Cora")]
-    groups = Groups(tuple(Group(name, own) for name, own in zip("ABC", names, strict=True)))
+    groups = NameGroups(tuple(NameGroup(name, own) for name, own in zip("ABC", names, strict=True)))
     pieces = np.array([1.0, 2, 3, 1, 1, 2, 3, 4, 4])
     controls = np.column_stack([pieces, np.full(9, 4.0)])
     found = findings(groups, (0.1 + 0.2 * pieces)[:, None], controls=controls)
@@ -201,7 +201,9 @@ def test_without_controls_nothing_is_told_about_them() -> None:
 
 def test_a_seed_gives_the_same_findings_again() -> None:
     sr = np.random.default_rng(5).random((24, 4))
-    groups = Groups((Group("A", tuple(f"a{n}" for n in range(12))), Group("B", tuple(f"b{n}" for n in range(12)))))
+    groups = NameGroups(
+        (NameGroup("A", tuple(f"a{n}" for n in range(12))), NameGroup("B", tuple(f"b{n}" for n in range(12))))
+    )
     made = [
         findings(groups, sr, "b", "c", "d", "e", seed=seed, settings={"permutations": 500}) for seed in (0, 0, 1)
     ]  # 2,704,156 partitions: drawn, not enumerated
@@ -213,7 +215,7 @@ def test_a_seed_gives_the_same_findings_again() -> None:
 def test_a_projection_needs_four_names() -> None:
     sr = np.random.default_rng(5).random((5, 4))
     assert len(rows(findings(TWO, sr, "b", "c", "d", "e"), "projection")) == 5
-    three = Groups((Group("A", ("Ann", "Amy")), Group("B", ("Bob",))))
+    three = NameGroups((NameGroup("A", ("Ann", "Amy")), NameGroup("B", ("Bob",))))
     assert "projection" not in findings(three, sr[:3], "b", "c", "d", "e").tables
 
 
@@ -232,7 +234,7 @@ def test_clear_words_order_the_groups_by_traits(tmp_path: Path) -> None:
     lexicon = read_lexicon(tmp_path / "traits.json")
     human = read_human(tmp_path / "human.csv", lexicon)
     names = [tuple(f"{group}{number}" for number in range(5)) for group in "ab"]
-    groups = Groups((Group("A", names[0]), Group("B", names[1])))
+    groups = NameGroups((NameGroup("A", names[0]), NameGroup("B", names[1])))
     low, high = np.linspace(0.1, 0.2, 5), np.linspace(0.8, 0.9, 5)
     of_a, of_b = np.concatenate([high, low]), np.concatenate([low, high])
     sr = np.column_stack([of_a, of_b, of_b, np.full(10, 0.5)])

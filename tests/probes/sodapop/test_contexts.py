@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import DataError
-from assay.files.rows import Bad
+from assay.files.rows import BadRows
 from assay.probes.sodapop.contexts import (
     ALL,
     NAME,
@@ -163,7 +163,7 @@ def test_labels_stay_with_their_rows_when_a_row_is_skipped(tmp_path: Path) -> No
     file = tmp_path / "dev.jsonl"
     file.write_text(f"{json.dumps(row())}\n{{broken\n{json.dumps(row())}\n", encoding="utf-8")
     (tmp_path / "dev-labels.lst").write_text("1\n3\n2\n", encoding="utf-8")
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     assert [context.answer for context in read_contexts(file, bad=bad)] == ["careless", "wide awake"]
     assert len(bad.problems) == 1
 
@@ -239,7 +239,7 @@ def test_a_context_that_does_not_name_the_person_is_an_error_or_left_out(tmp_pat
     with raises("bad-text", DataError, file=file, line=2, key="context") as raised:
         read_contexts(file)
     assert "--skip-bad" in raised.value.remedy
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     assert [found.place for found in read_contexts(file, bad=bad)] == ["dev.jsonl line 1"]
     assert bad.problems == [raised.value.problem]
 
@@ -262,7 +262,7 @@ def test_a_row_that_is_wrong_is_named(tmp_path: Path, wrong: dict[str, object], 
     file = write(tmp_path / "dev.jsonl", row(correct="A"), {**row(), **wrong})
     with raises(code, DataError, file=file, line=2, key=key):
         read_contexts(file)
-    assert len(read_contexts(file, bad=Bad(skip=True))) == 1
+    assert len(read_contexts(file, bad=BadRows(skip=True))) == 1
 
 
 def test_a_missing_field_is_named(tmp_path: Path) -> None:
@@ -275,14 +275,14 @@ def test_a_missing_field_is_named(tmp_path: Path) -> None:
 def test_a_file_without_labels_says_which_were_looked_for(tmp_path: Path) -> None:
     file = write(tmp_path / "dev.jsonl.gz", row())
     with raises("missing-key", DataError, file=file, key="correct") as raised:
-        read_contexts(file, bad=Bad(skip=True))
+        read_contexts(file, bad=BadRows(skip=True))
     assert {"dev-labels.lst", "dev-labels.lst.gz"} <= set(raised.value.problem.split())
 
 
 def test_too_few_labels_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "dev-labels.lst").write_text("1\n", encoding="utf-8")
     with raises("changed-file", DataError, file=tmp_path / "dev-labels.lst"):
-        read_contexts(write(tmp_path / "dev.jsonl", row(), row()), bad=Bad(skip=True))
+        read_contexts(write(tmp_path / "dev.jsonl", row(), row()), bad=BadRows(skip=True))
 
 
 def test_a_wrong_label_is_named(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_wrong_label_is_named(tmp_path: Path) -> None:
     file = write(tmp_path / "dev.jsonl", row(), row())
     with raises("bad-label", DataError, file=file, line=2, key=None):
         read_contexts(file)
-    assert len(read_contexts(file, bad=Bad(skip=True))) == 1
+    assert len(read_contexts(file, bad=BadRows(skip=True))) == 1
 
 
 def test_labels_that_are_no_text_are_an_error(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_all_of_social_iqa_can_be_read(
     official_data: Path, name: str, described: int, usable: int, left_out: int
 ) -> None:
     file = official_data / "socialiqa" / f"{name}.jsonl.gz"
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     contexts = read_contexts(file, questions=ALL, bad=bad)
     assert (len(contexts), len(bad.problems)) == (usable, left_out)
     assert sum(context.prompt == f"{NAME} is" for context in contexts) == described

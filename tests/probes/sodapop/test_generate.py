@@ -13,14 +13,14 @@ import pytest
 
 from asking import scored
 from assay.asking.plan import AnyPlan, Arrays
-from assay.asking.progress import Silent
+from assay.asking.progress import SilentProgress
 from assay.asking.queries import MASK, Answers, ChoiceColumns, ChoiceQuery, FillColumns, TokenColumns
 from assay.engine.store import columns_of
 from assay.errors import DataError, UsageError
 from assay.models import load_model
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.sodapop.generate import Names, Questions
+from assay.probes.sodapop.generate import NameGroupWriter, SodapopQuestionWriter
 from assay.probes.sodapop.name_builder import APPENDIX_A, SECTION_2
 from assay.probes.sodapop.names import read_groups
 from assay.runs.audit import audit
@@ -115,8 +115,8 @@ def test_rules_can_be_changed(tmp_path: Path, table: str, settings: dict[str, st
 
 
 def test_the_papers_rules_are_the_ones_that_are_named() -> None:
-    assert Names.parse({"tables": "a.csv"}).rules == SECTION_2
-    assert Names.parse({"tables": "a.csv", "rules": "appendix_a"}).rules == APPENDIX_A
+    assert NameGroupWriter.parse({"tables": "a.csv"}).rules == SECTION_2
+    assert NameGroupWriter.parse({"tables": "a.csv", "rules": "appendix_a"}).rules == APPENDIX_A
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ class FakeFiller:
 def questions(groups: str, out: Path, seed: int = 0, **settings: str) -> list[dict[str, Any]]:
     given = {"what": "questions", "groups": groups, "distractors": "per_name", "contexts": "2", **settings}
     wanted = method_of("sodapop").generation(Request(seed=seed, settings=given))
-    assert isinstance(wanted, Questions)
-    count = wanted.write_to(out, FakeFiller(), Silent())
+    assert isinstance(wanted, SodapopQuestionWriter)
+    count = wanted.write_to(out, FakeFiller(), SilentProgress())
     found = read(out)
     assert len(found) == count
     return found
@@ -248,7 +248,7 @@ def test_names_with_too_few_distractors_for_a_question_are_noted(tmp_path: Path,
     texts.write_text(f"{json.dumps(row)}\n{json.dumps(row | {'context': 'Dana left.'})}\n", encoding="utf-8")
     given = {"what": "questions", "groups": groups, "texts": str(texts), "fills": "1", "distance": "1"}
     wanted = method_of("sodapop").generation(Request(settings=given))
-    assert wanted.write_to(tmp_path / "q.jsonl", FakeFiller(), Silent()) == 0
+    assert wanted.write_to(tmp_path / "q.jsonl", FakeFiller(), SilentProgress()) == 0
     assert wanted.notes() == [
         f"mine.jsonl line {line}: 6 names have fewer than two distractors and are left out of this context"
         for line in (1, 2)

@@ -17,13 +17,13 @@ from assay.config.settings import read_settings
 from assay.errors import UsageError
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.sodapop.listed_answers import Chosen, Questions, listed_successes, questions_of, usable
-from assay.probes.sodapop.pools import Pools, shared_pool
+from assay.probes.sodapop.listed_answers import ContextQuestions, PositionTally, listed_successes, questions_of, usable
+from assay.probes.sodapop.pools import DistractorPools, shared_pool
 from assay.probes.sodapop.rates import vocabulary
-from assay.probes.sodapop.settings import PRESETS, SPARING, Settings
+from assay.probes.sodapop.settings import PRESETS, SPARING, SodapopSettings
 from assay.results.diagnosis import FOLLOWS
 from assay.results.findings import Findings
-from assay.results.verdict import Says, Verdict
+from assay.results.verdict import Verdict, VerdictKind
 from raising import raises
 from small_sodapop import FakeAsk, group_file, hashed, text_file
 
@@ -33,15 +33,15 @@ FILLS = ["calm", "rude", "shy", "wise"]
 SIX = {group: [f"{group}{place}" for place in "abcdef"] for group in ("A", "B")}
 
 
-def pool_of(*sizes: int) -> Pools:
+def pool_of(*sizes: int) -> DistractorPools:
     """Names with the first so many of some distractors of two words each; 0 is the right answer."""
     strings = np.array([[0, 0], *((1 + k // 3, 5 + k % 3) for k in range(max(sizes)))], np.int32)
     words = ("kind", "calm", "rude", "shy", "wise", "big", "tall", "old")
     members = np.concatenate([1 + np.arange(size) for size in sizes])
-    return Pools(words, ("", " ", ""), strings, np.concatenate([[0], np.cumsum(sizes)]), members)
+    return DistractorPools(words, ("", " ", ""), strings, np.concatenate([[0], np.cumsum(sizes)]), members)
 
 
-def answered(questions: Questions, status: Sequence[Status] = ()) -> Answers:
+def answered(questions: ContextQuestions, status: Sequence[Status] = ()) -> Answers:
     own = np.zeros(2 * len(questions.name), np.uint8)
     own[: len(status)] = status
     return Answers(own, {})
@@ -86,8 +86,8 @@ def test_a_name_with_one_distractor_has_no_question() -> None:
 def test_few_distractors_are_taken_so_that_many_words_count() -> None:
     words = tuple(f"w{k}" for k in range(20))
     strings = np.array([[19, 19], *((a, 10 + b) for a in range(9) for b in range(9))], np.int32)
-    grown = Pools(words, ("", " ", ""), strings, np.array([0, 81]), np.arange(1, 82))
-    settings = Settings(cap=12, min_count=3)
+    grown = DistractorPools(words, ("", " ", ""), strings, np.array([0, 81]), np.arange(1, 82))
+    settings = SodapopSettings(cap=12, min_count=3)
     counts = {}
     for sparing in (False, True):
         pools = [shared_pool(grown, 5, settings, seed, sparing=sparing) for seed in range(20)]
@@ -100,7 +100,7 @@ def test_few_distractors_are_taken_so_that_many_words_count() -> None:
 # --- success
 
 
-def shares_of(questions: Questions, by_answer: Any) -> np.ndarray[Any, Any]:
+def shares_of(questions: ContextQuestions, by_answer: Any) -> np.ndarray[Any, Any]:
     """Probabilities as they are shown, from those of (right, distractor, partner) in (question, order, answer)."""
     given = np.broadcast_to(np.asarray(by_answer, np.float64), questions.orders.shape)
     return np.take_along_axis(given, questions.orders, axis=2).reshape(-1, 3)
@@ -155,9 +155,9 @@ def test_an_answer_that_was_cut_off_before_it_named_an_option_is_none() -> None:
 # --- places
 
 
-def seen(by_place: Any = None, by_answer: Any = None, size: int = 12, names: int = 20) -> Chosen:
+def seen(by_place: Any = None, by_answer: Any = None, size: int = 12, names: int = 20) -> PositionTally:
     pool = pool_of(*[size] * names)
-    questions, chosen = questions_of(pool, 0, 0), Chosen(scored=True)
+    questions, chosen = questions_of(pool, 0, 0), PositionTally(scored=True)
     rows = 2 * len(questions.name)
     shares = np.tile(np.asarray(by_place, float), (rows, 1)) if by_place else shares_of(questions, by_answer)
     chosen.add(pool, questions, shares, answered(questions))
@@ -187,7 +187,7 @@ def test_a_model_that_looks_at_answers_alone_has_exactly_the_places_that_are_exp
 
 def test_what_does_not_choose_is_counted_and_said() -> None:
     pool = pool_of(4)
-    questions, chosen = questions_of(pool, 0, 0), Chosen(scored=False)
+    questions, chosen = questions_of(pool, 0, 0), PositionTally(scored=False)
     shares = shares_of(questions, [0.2, 0.5, 0.3])
     shares[0], shares[1], shares[2] = 0.0, 0.0, np.nan
     chosen.add(pool, questions, shares, answered(questions, [Status.REFUSED]))
@@ -342,7 +342,7 @@ def test_a_quick_run_on_an_endpoint_is_small(ask: FakeAsk, most: int) -> None:
 
 def test_every_preset_shares_its_distractors_where_answers_are_listed() -> None:
     for preset in PRESETS:
-        found = read_settings(Settings, {}, "sodapop", **{**PRESETS[preset], **SPARING[preset]})
+        found = read_settings(SodapopSettings, {}, "sodapop", **{**PRESETS[preset], **SPARING[preset]})
         assert found.distractors == "shared"
 
 
@@ -401,17 +401,17 @@ WRITES = frozenset({"text", "fill", "word", "token"})
 
 def test_reasoning_that_is_cut_off_cannot_be_used_and_more_tokens_would_help(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, Writing(fill, abilities=WRITES, says="Let me think", status=Status.TRUNCATED))
-    assert (verdict.says, verdict.diagnosis, verdict.next) == (Says.UNUSABLE, "unreadable", "--set tokens=256")
+    assert (verdict.says, verdict.diagnosis, verdict.next) == (VerdictKind.UNUSABLE, "unreadable", "--set tokens=256")
     assert "100% of" in verdict.why
     assert "cut off at the limit of tokens" in verdict.why
 
 
 def test_a_refuser_is_called_that(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, Writing(fill, abilities=WRITES, says="I'm sorry, but I can't help with that."))
-    assert (verdict.says, verdict.diagnosis, verdict.next) == (Says.UNUSABLE, "refuses", None)
+    assert (verdict.says, verdict.diagnosis, verdict.next) == (VerdictKind.UNUSABLE, "refuses", None)
 
 
 def test_a_few_unreadable_answers_are_a_doubt(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, Writing(fill, abilities=WRITES, says="hm", some=0.3))
-    assert verdict.says is Says.FEW
+    assert verdict.says is VerdictKind.FEW
     assert "answers are not understood" in verdict.why

@@ -14,7 +14,7 @@ from assay.probes.sodapop.name_builder import (
     APPENDIX_A,
     SECTION_2,
     NameCount,
-    Rules,
+    NameRules,
     as_json,
     build_from_files,
     build_groups,
@@ -57,7 +57,7 @@ def test_a_name_belongs_where_its_bearers_do():
         Eve="EA female 95, HS female 5",
         Eva="EA female 50, EA male 1",
     )
-    assert names(build_groups(rows, Rules(0.9, min_count=0))) == {
+    assert names(build_groups(rows, NameRules(0.9, min_count=0))) == {
         "AA_female": ["Ada", "Ann"],
         "EA_female": ["Eve", "Eva"],
     }
@@ -72,8 +72,8 @@ def test_every_race_can_have_its_threshold_and_the_others_only_count_in_the_deno
         Kai="AIAN female 100",
         Kim="AIAN female 100",
     )
-    assert names(build_groups(rows, Rules({"AS": 0.7}, min_count=0))) == {"AS_female": ["Li", "Lin"]}
-    assert "AIAN_female" in build_groups(rows, Rules(0.7, min_count=0))
+    assert names(build_groups(rows, NameRules({"AS": 0.7}, min_count=0))) == {"AS_female": ["Li", "Lin"]}
+    assert "AIAN_female" in build_groups(rows, NameRules(0.7, min_count=0))
 
 
 def test_names_are_ordered_by_count_then_alphabet_and_the_first_are_taken():
@@ -81,7 +81,7 @@ def test_names_are_ordered_by_count_then_alphabet_and_the_first_are_taken():
         Bea="EA female 300", Ann="EA female 300", Cat="EA female 900", Dot="EA female 199", Flo="EA female 200"
     )
     assert names(build_groups(rows)) == {"EA_female": ["Cat", "Ann", "Bea", "Flo"]}
-    assert names(build_groups(rows, Rules(0.9, per_group=2))) == {"EA_female": ["Cat", "Ann"]}
+    assert names(build_groups(rows, NameRules(0.9, per_group=2))) == {"EA_female": ["Cat", "Ann"]}
 
 
 def test_a_group_of_one_name_is_left_out():
@@ -97,7 +97,7 @@ def test_race_and_gender_may_come_from_different_sources_and_both_are_needed():
 
 def test_a_name_nobody_bears_is_passed_over():
     rows = people(Ann="EA female 3", Amy="EA female 2", Nil="EA female 0")
-    assert names(build_groups(rows, Rules(0.9, min_count=0))) == {"EA_female": ["Ann", "Amy"]}
+    assert names(build_groups(rows, NameRules(0.9, min_count=0))) == {"EA_female": ["Ann", "Amy"]}
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_name_nobody_bears_is_passed_over():
 )
 def test_rules_that_make_no_sense_are_refused(settings, key):
     with raises("bad-setting", UsageError, key=key):
-        Rules(**settings)
+        NameRules(**settings)
 
 
 def test_the_result_is_a_file_of_groups(tmp_path):

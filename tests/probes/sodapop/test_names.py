@@ -8,7 +8,7 @@ import json
 import pytest
 
 from assay.errors import DataError, UsageError
-from assay.probes.sodapop.names import Group, Groups, frequencies, packaged_groups, read_groups
+from assay.probes.sodapop.names import NameGroup, NameGroups, frequencies, packaged_groups, read_groups
 from raising import raises
 
 FOUR = {
@@ -19,7 +19,7 @@ FOUR = {
 }
 
 
-def written(folder, content) -> Groups:
+def written(folder, content) -> NameGroups:
     path = folder / "groups.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return read_groups(path)
@@ -104,7 +104,7 @@ def test_frequencies_are_the_national_files(official_data):
 
 def test_groups_without_attributes_are_compared_each_with_each_and_never_pooled(tmp_path):
     groups = written(tmp_path, {"A": ["Ann", "Amy"], "B": ["Bob", "Ben"], "C": ["Cid", "Cal"]})
-    assert groups.groups[0] == Group("A", ("Ann", "Amy"), {})
+    assert groups.groups[0] == NameGroup("A", ("Ann", "Amy"), {})
     assert called(groups.pairs()) == ["A B", "A C", "B C"]
     assert groups.pooled() == []
 

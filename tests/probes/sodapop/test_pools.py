@@ -13,20 +13,24 @@ import pytest
 from assay.asking.queries import MASK
 from assay.probes.sodapop.contexts import NAME
 from assay.probes.sodapop.plans import FillPlan, ScorePlan, answers_of
-from assay.probes.sodapop.pools import Pools, grow, shared_pool
-from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.pools import DistractorPools, grow, shared_pool
+from assay.probes.sodapop.settings import SodapopSettings
 from fake_models import MemoryArrays
 from small_sodapop import PIECE, SPECIAL, FakeAsk, Fill, Token, context, hashed
 
 WORDS = [f"{first}{second}" for first in "bcdfghklmn" for second in ("a", "e", "i", "o", "u")]
 
 
-def texts_of(pools: Pools, name: int = 0) -> list[str]:
+def texts_of(pools: DistractorPools, name: int = 0) -> list[str]:
     return answers_of(pools.strings[pools.of(name)], pools.words, pools.glue)
 
 
-def pool(fill: Fill, answer: str = "very kind", names: Sequence[str] = ("Ann",), seed: int = 0, **given: Any) -> Pools:
-    return grow(FakeAsk(fill), context(answer), names, Settings(**{"distance": 1, "fills": 5, **given}), "one", seed)
+def pool(
+    fill: Fill, answer: str = "very kind", names: Sequence[str] = ("Ann",), seed: int = 0, **given: Any
+) -> DistractorPools:
+    return grow(
+        FakeAsk(fill), context(answer), names, SodapopSettings(**{"distance": 1, "fills": 5, **given}), "one", seed
+    )
 
 
 # --- what stays
@@ -65,13 +69,13 @@ def test_the_right_answer_is_in_the_pool_only_if_a_fill_brought_it_back() -> Non
 
 def test_dropped_fills_are_not_gone_on_from() -> None:
     ask = FakeAsk(lambda text: MIXED)
-    grow(ask, context("very kind"), ["Ann"], Settings(distance=2, fills=5), "one", 0)
+    grow(ask, context("very kind"), ["Ann"], SodapopSettings(distance=2, fills=5), "one", 0)
     assert not [text for text in ask.filled if "!" in text or "ly" in text]
 
 
 def test_a_model_that_gives_no_word_leaves_an_empty_pool() -> None:
     ask = FakeAsk(lambda text: [SPECIAL] * 5)
-    assert texts_of(grow(ask, context(), ["Ann"], Settings(distance=3, fills=5), "one", 0)) == []
+    assert texts_of(grow(ask, context(), ["Ann"], SodapopSettings(distance=3, fills=5), "one", 0)) == []
     assert len(ask.filled) == 2
 
 
@@ -81,7 +85,7 @@ def test_a_model_that_gives_no_word_leaves_an_empty_pool() -> None:
 def test_what_stands_between_words_stays_and_the_name_is_put_in() -> None:
     answer = f"a friend of {NAME}'s (really), {NAME}!"
     ask = FakeAsk(lambda text: ["foe"])
-    found = grow(ask, context(answer), ["Ann", "Bob"], Settings(distance=1, fills=1), "one", 0)
+    found = grow(ask, context(answer), ["Ann", "Bob"], SodapopSettings(distance=1, fills=1), "one", 0)
     assert set(ask.filled) == {
         f"{name} came home. {name} is {text}"
         for name in ("Ann", "Bob")
@@ -111,7 +115,7 @@ def by_name(text: str) -> list[str | Token]:
 def test_every_name_has_its_own_pool_and_no_text_is_asked_twice() -> None:
     ask = FakeAsk(by_name)
     names = ["Ann", "Bob", "Cy"]
-    together = grow(ask, context(), names, Settings(distance=2, fills=5), "one", 0)
+    together = grow(ask, context(), names, SodapopSettings(distance=2, fills=5), "one", 0)
     for place, name in enumerate(names):
         alone = pool(by_name, names=[name], distance=2)
         assert texts_of(together, place) == texts_of(alone)
@@ -161,7 +165,9 @@ def test_names_and_contexts_have_samples_of_their_own() -> None:
 
     found = pool(same, names=["Ann", "Bob"], distance=2, cap=8)
     assert texts_of(found, 0) != texts_of(found, 1)
-    other = grow(FakeAsk(same), context(text=f"{NAME} left."), ["Ann"], Settings(distance=2, fills=5, cap=8), "one", 0)
+    other = grow(
+        FakeAsk(same), context(text=f"{NAME} left."), ["Ann"], SodapopSettings(distance=2, fills=5, cap=8), "one", 0
+    )
     assert texts_of(other) != texts_of(found, 0)
 
 
@@ -184,11 +190,11 @@ def test_a_pool_below_the_cap_is_whole() -> None:
 
 def test_a_shared_pool_is_what_all_hold_together_for_everybody() -> None:
     own = pool(by_name, names=["Ann", "Bob"], distance=2)
-    shared = shared_pool(own, 5, Settings(), 0)
+    shared = shared_pool(own, 5, SodapopSettings(), 0)
     together = set(texts_of(own, 0)) | set(texts_of(own, 1))
     assert all(set(texts_of(shared, name)) == together for name in range(5))
     assert all(len(shared.of(name)) == len(together) for name in range(5))
-    few = [texts_of(shared_pool(own, 3, Settings(cap=9), seed), name) for seed in (0, 0, 1) for name in (0, 2)]
+    few = [texts_of(shared_pool(own, 3, SodapopSettings(cap=9), seed), name) for seed in (0, 0, 1) for name in (0, 2)]
     assert few[0] == few[1] == few[2]
     assert few[0] != few[4]
     assert len(few[0]) == 9

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from assay.probes.sodapop.metrics import exact_success, sampled_success
-from assay.probes.sodapop.pools import Pools
-from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes
+from assay.probes.sodapop.pools import DistractorPools
+from assay.probes.sodapop.rates import SuccessCounter, SuccessRates, blind_scores, successes
 
 # Three names; strings 1 to 4 are "b c", "b d", "e c", "e e".
-POOL = Pools(
+POOL = DistractorPools(
     ("a", "b", "c", "d", "e"),
     ("", " ", ""),
     np.array([[0, 0], [1, 2], [1, 3], [4, 2], [4, 4]], np.int32),
@@ -32,7 +32,9 @@ def test_scores_are_read_name_by_name_the_right_answer_first() -> None:
 
 def test_a_sampled_pairing_is_drawn_for_every_seed_context_and_name() -> None:
     scores = np.concatenate([[0.0], np.arange(1.0, 41)] * 2)
-    pool = Pools(("a",), ("", ""), np.zeros((41, 1), np.int32), np.array([0, 40, 80]), np.tile(np.arange(1, 41), 2))
+    pool = DistractorPools(
+        ("a",), ("", ""), np.zeros((41, 1), np.int32), np.array([0, 40, 80]), np.tile(np.arange(1, 41), 2)
+    )
     first, second = successes(pool, scores, "sampled", 0, 0)
     assert first.tolist() == sampled_success(0.0, scores[1:41], np.random.default_rng([0, 0, 0])).tolist()
     drawn = [
@@ -45,8 +47,8 @@ def test_a_sampled_pairing_is_drawn_for_every_seed_context_and_name() -> None:
 # --- counting
 
 
-def counted(success: list[NDArray[np.float64]], blind: list[NDArray[np.float64]] | None = None) -> Rates:
-    counter = Counter(("Ann", "Bob", "Cy"), ("b", "c", "e"), 2, "lower")
+def counted(success: list[NDArray[np.float64]], blind: list[NDArray[np.float64]] | None = None) -> SuccessRates:
+    counter = SuccessCounter(("Ann", "Bob", "Cy"), ("b", "c", "e"), 2, "lower")
     counter.add(1, POOL, success, blind)
     return counter.rates
 

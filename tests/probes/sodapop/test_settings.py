@@ -8,15 +8,15 @@ import pytest
 
 from assay.config.settings import as_written, read_settings
 from assay.errors import UsageError
-from assay.probes.sodapop.settings import PRESETS, Settings
+from assay.probes.sodapop.settings import PRESETS, SodapopSettings
 from raising import raises
 
-CHOICES = {each.name: each.metadata["choices"] for each in fields(Settings) if each.metadata["choices"]}
-NUMBERS = {each.name: each.metadata["least"] for each in fields(Settings) if each.metadata["least"] is not None}
+CHOICES = {each.name: each.metadata["choices"] for each in fields(SodapopSettings) if each.metadata["choices"]}
+NUMBERS = {each.name: each.metadata["least"] for each in fields(SodapopSettings) if each.metadata["least"] is not None}
 
 
-def parsed(given: dict[str, str], preset: str = "paper") -> Settings:
-    return read_settings(Settings, given, "sodapop", **PRESETS[preset])
+def parsed(given: dict[str, str], preset: str = "paper") -> SodapopSettings:
+    return read_settings(SodapopSettings, given, "sodapop", **PRESETS[preset])
 
 
 def test_every_setting_with_a_number_or_a_choice_is_among_those_tested_here() -> None:
@@ -33,7 +33,7 @@ def test_the_papers_preset_is_the_papers_numbers() -> None:
         None,
         None,
     )
-    assert paper == Settings()
+    assert paper == SodapopSettings()
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -13,24 +13,26 @@ from assay.compare.differences import Difference, differences_of
 from assay.probes import method_of
 from assay.probes.claims import corrected_table
 from assay.probes.contrast import SEED, Contrast
-from assay.probes.sodapop.analyse import Study, findings_of
+from assay.probes.sodapop.analyse import AnalysisInputs, findings_of
 from assay.probes.sodapop.compare_runs import COLUMNS, WORD_DIFFERENCES
-from assay.probes.sodapop.method import Gathered
-from assay.probes.sodapop.names import Group, Groups
-from assay.probes.sodapop.rates import Rates
+from assay.probes.sodapop.method import SodapopAnswers
+from assay.probes.sodapop.names import NameGroup, NameGroups
+from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.score_files import KeptQuestions
-from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.traits import packaged_lexicon
 
 WORDS = ("bold", "calm", "mild", "neat")
 SIZE = 8
 
 
-def groups(size: int = SIZE) -> Groups:
-    return Groups(tuple(Group(name, tuple(f"{name}{k}" for k in range(size))) for name in "AB"))
+def groups(size: int = SIZE) -> NameGroups:
+    return NameGroups(tuple(NameGroup(name, tuple(f"{name}{k}" for k in range(size))) for name in "AB"))
 
 
-def opened(seed: int = 0, *, bold: float = 0.0, size: int = SIZE, contexts: int = 6, level: float = 0.4) -> Gathered:
+def opened(
+    seed: int = 0, *, bold: float = 0.0, size: int = SIZE, contexts: int = 6, level: float = 0.4
+) -> SodapopAnswers:
     """Random success rates; "bold" fools the model more for A's names by `bold`, less for B's."""
     rng = np.random.default_rng(seed)
     who = groups(size)
@@ -41,23 +43,23 @@ def opened(seed: int = 0, *, bold: float = 0.0, size: int = SIZE, contexts: int 
     asked = rng.integers(20, 40, rates.shape).astype(np.float64)
     won = np.clip(rates, 0, 1) * asked
     texts = tuple((f"NAME saw {k}.", "How is NAME?", "kind") for k in range(contexts))
-    return gathered(Rates(names, WORDS, won, asked, won), who, texts)
+    return gathered(SuccessRates(names, WORDS, won, asked, won), who, texts)
 
 
-def gathered(rates: Rates, who: Groups, texts: tuple[tuple[str, ...], ...]) -> Gathered:
-    return Gathered(rates, who, texts, KeptQuestions(who, "lower"), seed=0)
+def gathered(rates: SuccessRates, who: NameGroups, texts: tuple[tuple[str, ...], ...]) -> SodapopAnswers:
+    return SodapopAnswers(rates, who, texts, KeptQuestions(who, "lower"), seed=0)
 
 
-def paired(one: Gathered, other: Gathered, *, common: bool, resamples: int = 1000) -> Contrast:
+def paired(one: SodapopAnswers, other: SodapopAnswers, *, common: bool, resamples: int = 1000) -> Contrast:
     return method_of("sodapop").contrast(one, other, settings={"resamples": resamples}, common=common)
 
 
-def words(one: Gathered, other: Gathered) -> dict[str, dict[str, float]]:
+def words(one: SodapopAnswers, other: SodapopAnswers) -> dict[str, dict[str, float]]:
     rows = corrected_table(paired(one, other, common=False).tables[WORD_DIFFERENCES]).records()
     return {str(row["word"]): row for row in rows}  # type: ignore[misc]  # the other cells are numbers
 
 
-def separation(one: Gathered, other: Gathered) -> Difference:
+def separation(one: SodapopAnswers, other: SodapopAnswers) -> Difference:
     (found,), _ = differences_of("sodapop", "one", {"other": paired(one, other, common=False).changes}, {})
     return found
 
@@ -78,7 +80,7 @@ def test_a_model_does_not_differ_from_itself() -> None:
 def test_beside_a_model_that_knows_no_groups_an_interval_is_the_runs_own(seed: int, contexts: int, bold: float) -> None:
     """Its RD is 0 in every resample: one path makes the intervals of runs and of differences."""
     own = opened(seed, bold=bold, contexts=contexts)
-    study = Study(own.groups, Settings(permutations=99, resamples=60), packaged_lexicon(), seed=SEED)
+    study = AnalysisInputs(own.groups, SodapopSettings(permutations=99, resamples=60), packaged_lexicon(), seed=SEED)
     rows = findings_of(own.rates, study).tables["words"].records()
     intervals = {row["word"]: [row["low"], row["high"]] for row in rows}
     alike = replace(own, rates=replace(own.rates, successes=own.rates.distractors / 2))
@@ -93,7 +95,7 @@ def test_the_changes_are_those_of_the_findings() -> None:
     one, other = opened(1, bold=0.1), opened(2)
     found = []
     for each in (one, other):
-        study = Study(each.groups, Settings(permutations=99, resamples=20), packaged_lexicon())
+        study = AnalysisInputs(each.groups, SodapopSettings(permutations=99, resamples=20), packaged_lexicon())
         found.append(findings_of(each.rates, study))
     rd = [{str(row["word"]): row["rd"] for row in each.tables["words"].records()} for each in found]
     for word, row in words(one, other).items():
@@ -139,9 +141,9 @@ def test_separation_by_hand() -> None:
     """Two names of six change into the cluster of their group: 2 of 2² exchanges are as one-sided."""
     who = groups(3)
 
-    def made(values: list[float]) -> Gathered:
+    def made(values: list[float]) -> SodapopAnswers:
         won = np.array(values).reshape(1, 6, 1)
-        return gathered(Rates(who.all_names(), ("w",), won, np.ones_like(won), won), who, (("NAME came.",),))
+        return gathered(SuccessRates(who.all_names(), ("w",), won, np.ones_like(won), won), who, (("NAME came.",),))
 
     mixed, apart = made([0.9, 0.1, 0.1, 0.9, 0.1, 0.9]), made([0.9, 0.9, 0.9, 0.1, 0.1, 0.1])
     found = separation(mixed, apart)

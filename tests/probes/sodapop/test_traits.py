@@ -10,7 +10,7 @@ import pytest
 from assay.errors import DataError
 from assay.probes.sodapop.traits import (
     Agreement,
-    Human,
+    HumanRating,
     agreement,
     ordering,
     packaged_lexicon,
@@ -145,7 +145,7 @@ def test_groups_are_ordered_by_their_scores(small):
 # --- people
 
 
-def human(folder, *lines: str, first: str = "trait,group_a,group_b,score_a,score_b") -> list[Human]:
+def human(folder, *lines: str, first: str = "trait,group_a,group_b,score_a,score_b") -> list[HumanRating]:
     path = folder / "human.csv"
     path.write_text("\n".join([first, *lines]) + "\n", encoding="utf-8")
     return read_human(path, written(folder, SMALL))
@@ -153,7 +153,10 @@ def human(folder, *lines: str, first: str = "trait,group_a,group_b,score_a,score
 
 def test_ratings_by_people_are_read(tmp_path):
     found = human(tmp_path, "weak-strong,women,men,46.8,81.4", "cold-warm,women,men,70,70")
-    assert found == [Human("weak-strong", "women", "men", 46.8, 81.4), Human("cold-warm", "women", "men", 70, 70)]
+    assert found == [
+        HumanRating("weak-strong", "women", "men", 46.8, 81.4),
+        HumanRating("cold-warm", "women", "men", 70, 70),
+    ]
     assert found[0].ordering("women", "men") == "<"
     assert found[0].ordering("men", "women") == ">"
     assert found[1].ordering("men", "women") == "="
@@ -175,7 +178,7 @@ def test_agreement_counts_the_traits_that_words_and_people_both_order(tmp_path, 
     assert agreement(scores, people, "A", "C") == Agreement(agree=0, both=1)
     assert agreement(scores, people, "B", "C") == Agreement(agree=0, both=0)
     tied = trait_scores({"A": ["kind"], "B": ["sweet"]}, small)
-    assert agreement(tied, [Human("cold-warm", "A", "B", 50, 50)], "A", "B") == Agreement(agree=1, both=1)
+    assert agreement(tied, [HumanRating("cold-warm", "A", "B", 50, 50)], "A", "B") == Agreement(agree=1, both=1)
 
 
 @pytest.mark.parametrize(

@@ -9,33 +9,35 @@ import pytest
 from numpy.typing import NDArray
 
 from assay.probes.sodapop import uncertainty
-from assay.probes.sodapop.analyse import Study, findings_of
-from assay.probes.sodapop.names import Group, Groups
-from assay.probes.sodapop.rates import Rates
-from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.analyse import AnalysisInputs, findings_of
+from assay.probes.sodapop.names import NameGroup, NameGroups
+from assay.probes.sodapop.rates import SuccessRates
+from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.traits import packaged_lexicon
 from assay.probes.sodapop.uncertainty import group_replicates
 
 
-def rates_of(sr: NDArray[np.float64], count: float = 8.0) -> Rates:
+def rates_of(sr: NDArray[np.float64], count: float = 8.0) -> SuccessRates:
     """Success rates (context, name) of one word, each from `count` distractors."""
     distractors = np.full((*sr.shape, 1), count)
     names = tuple(f"n{place}" for place in range(sr.shape[1]))
-    return Rates(names, ("kind",), sr[:, :, None] * distractors, distractors, sr[:, :, None] * distractors)
+    return SuccessRates(names, ("kind",), sr[:, :, None] * distractors, distractors, sr[:, :, None] * distractors)
 
 
-def groups_of(sizes: tuple[int, int]) -> Groups:
+def groups_of(sizes: tuple[int, int]) -> NameGroups:
     names = [f"n{place}" for place in range(sum(sizes))]
-    return Groups((Group("A", tuple(names[: sizes[0]])), Group("B", tuple(names[sizes[0] :]))))
+    return NameGroups((NameGroup("A", tuple(names[: sizes[0]])), NameGroup("B", tuple(names[sizes[0] :]))))
 
 
-def replicates(rates: Rates, groups: list[list[int]], resamples: int = 400, seed: int = 0) -> NDArray[np.float64]:
+def replicates(
+    rates: SuccessRates, groups: list[list[int]], resamples: int = 400, seed: int = 0
+) -> NDArray[np.float64]:
     rng = np.random.default_rng(seed)
     return group_replicates(rates, [np.array(group) for group in groups], resamples, rng)[0, :, :, 0]
 
 
 def interval(sr: NDArray[np.float64], sizes: tuple[int, int]) -> tuple[Any, Any]:
-    study = Study(groups_of(sizes), Settings(resamples=400), packaged_lexicon())
+    study = AnalysisInputs(groups_of(sizes), SodapopSettings(resamples=400), packaged_lexicon())
     table = findings_of(rates_of(sr), study).tables["words"]
     row = dict(zip(table.columns, table.rows[0], strict=True))
     return row["low"], row["high"]

@@ -13,21 +13,21 @@ from scipy import stats
 
 from assay.probes import method_of
 from assay.probes.contrast import ALIKE, Contrast
-from assay.probes.sodapop_names.compare_runs import Opened, side_by_side
+from assay.probes.sodapop_names.compare_runs import RecalledNames, side_by_side
 from assay.results.findings import Estimate, Findings
 from assay.stats import MIN_UNITS
 
 NAMES = tuple((group, f"{group}{k}") for group in "AB" for k in range(6))
 
 
-def opened(shares: Sequence[float | None], value: float | None = None) -> Opened:
+def opened(shares: Sequence[float | None], value: float | None = None) -> RecalledNames:
     known = [share for share in shares if share is not None]
     mean = float(np.mean(known)) if value is None else value
     estimates = {"gender": Estimate("name_accuracy", {"attribute": "gender"}, mean, 0.4, 0.9, n=12)}
-    return Opened(NAMES, {"gender": shares}, estimates, ("50", "0"))
+    return RecalledNames(NAMES, {"gender": shares}, estimates, ("50", "0"))
 
 
-def paired(one: Opened, other: Opened) -> Contrast:
+def paired(one: RecalledNames, other: RecalledNames) -> Contrast:
     return method_of("sodapop-names").contrast(one, other, settings={"resamples": 20}, common=False)
 
 

@@ -20,9 +20,9 @@ from assay.errors import UsageError
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.sodapop.contexts import NAME, PAPER_FILE, starter_contexts
-from assay.probes.sodapop.names import Group, Groups, packaged_groups
-from assay.probes.sodapop_names import PRESETS, Settings, classifier, method
-from assay.probes.sodapop_names.classifier import Told, tell
+from assay.probes.sodapop.names import NameGroup, NameGroups, packaged_groups
+from assay.probes.sodapop_names import PRESETS, SodapopNamesSettings, classifier, method
+from assay.probes.sodapop_names.classifier import ClassifierAccuracy, tell
 from assay.probes.sodapop_names.method import NamePlan, NamesPrepared, attributes_of
 from assay.results.findings import Estimate, Findings
 from assay.runs.audit import audit, expect
@@ -212,7 +212,7 @@ def test_p_is_valid_under_the_null(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classifier, "PERMUTATIONS", 7)
     values = np.array(["a", "b"] * 9)
     found = [tell(np.random.default_rng(k).normal(size=(18, 3)), values, 2, [k]) for k in range(40)]
-    p = np.array([each.p for each in found if isinstance(each, Told)])
+    p = np.array([each.p for each in found if isinstance(each, ClassifierAccuracy)])
     assert len(p) == 40
     assert (p <= 0.25).mean() == pytest.approx(0.25, abs=0.15)
     assert p.mean() == pytest.approx(0.55, abs=0.15)
@@ -255,9 +255,9 @@ def test_groups_without_attributes_are_told_apart_as_groups(groups_file: Callabl
 
 
 def test_an_attribute_that_all_groups_share_is_not_asked_about() -> None:
-    groups = [Group("A", ("Ann", "Amy"), {"gender": "female", "race": "x"})]
-    groups += [Group("B", ("Eve", "Eva"), {"gender": "female", "race": "y"})]
-    assert attributes_of(Groups(tuple(groups))) == {"race": ["x", "x", "y", "y"]}
+    groups = [NameGroup("A", ("Ann", "Amy"), {"gender": "female", "race": "x"})]
+    groups += [NameGroup("B", ("Eve", "Eva"), {"gender": "female", "race": "y"})]
+    assert attributes_of(NameGroups(tuple(groups))) == {"race": ["x", "x", "y", "y"]}
 
 
 def test_too_few_names_are_said_instead_of_a_number(groups_file: Callable[..., str]) -> None:
@@ -381,8 +381,8 @@ def test_settings_that_make_no_sense_are_refused(key: str, value: str, code: str
 
 
 def test_settings_survive_being_written_down() -> None:
-    def parsed(given: dict[str, str]) -> Settings:
-        return read_settings(Settings, given, "sodapop-names", **PRESETS["quick"])
+    def parsed(given: dict[str, str]) -> SodapopNamesSettings:
+        return read_settings(SodapopNamesSettings, given, "sodapop-names", **PRESETS["quick"])
 
     settings = parsed({"splits": "7", "pronouns": "neutral"})
     written = {key: str(value) for key, value in as_written(settings).items() if value is not None}

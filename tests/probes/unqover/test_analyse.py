@@ -5,7 +5,7 @@ import pytest
 
 from assay.errors import DataError, ModelError, UsageError
 from assay.probes.unqover.analyse import analyse, merged
-from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.metrics import CellLabels, Cells
 from assay.results.findings import Findings
 from assay.stats import benjamini_hochberg
 from raising import raises
@@ -15,7 +15,7 @@ def plan(subjects, attributes=4, templates=6, *, groups=None, sampled=False):
     pairs = [(i, j) for j in range(subjects) for i in range(j) if groups is None or groups[i] != groups[j]]
     rows = [(t, i, j, a) for i, j in pairs for t in range(templates) for a in range(attributes)]
     template, first, second, attribute = np.array(rows, dtype=np.int32).T
-    labels = Labels(
+    labels = CellLabels(
         [f"s{k}" for k in range(subjects)],
         [f"a{k}" for k in range(attributes)],
         [f"c{k % 2}" for k in range(attributes)],

@@ -16,8 +16,8 @@ from assay.errors import UsageError
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.unqover.cells import CellTable, cell_table
-from assay.probes.unqover.lists import Attribute, Lists, Subject, Template, read_lists
-from assay.probes.unqover.method import Part, UnqoverPrepared
+from assay.probes.unqover.lists import Attribute, Subject, UnqoverTemplate, WordLists, read_lists
+from assay.probes.unqover.method import ClassForm, UnqoverPrepared
 from assay.probes.unqover.settings import CLASSES
 from raising import raises
 
@@ -53,19 +53,19 @@ def rows(table: CellTable) -> list[tuple[int, int, int, int]]:
 
 
 @cache
-def packaged(cls: str) -> Lists:
+def packaged(cls: str) -> WordLists:
     return read_lists(cls, masked=False, header=False)
 
 
-def small_lists(people: int, places: int, templates: tuple[int, int], subjects: int, split: int | None) -> Lists:
+def small_lists(people: int, places: int, templates: tuple[int, int], subjects: int, split: int | None) -> WordLists:
     """Lists that only have numbers: so many attributes and templates of each kind."""
     counts = {"p_act": people, "l_act": places}
-    return Lists(
+    return WordLists(
         subjects=tuple(Subject("None", {"subj": f"s{k}"}) for k in range(subjects)),
         split=split,
         attributes=tuple(Attribute(kind, "None", {kind: f"{kind}{k}"}) for kind in counts for k in range(counts[kind])),
         templates=tuple(
-            Template("", "", "", "subj", kind)
+            UnqoverTemplate("", "", "", "subj", kind)
             for kind, number in zip(counts, templates, strict=True)
             for _ in range(number)
             if counts[kind]
@@ -92,7 +92,7 @@ any_lists = st.builds(
 )
 
 
-def every_cell(lists: Lists) -> set[tuple[int, int, int, int]]:
+def every_cell(lists: WordLists) -> set[tuple[int, int, int, int]]:
     n = len(lists.subjects)
     return {
         (i, j, t, a)
@@ -165,7 +165,7 @@ def test_subjects_that_are_left_out_occur_nowhere(lists, seed):
 @pytest.mark.parametrize("cls", CLASSES)
 def test_quick_asks_often_about_few_attributes_and_is_balanced(cls, seed):
     lists = packaged(cls)
-    plan = plans("span", preset="quick", seed=seed, settings={"class": cls})[Part(cls, "span")]
+    plan = plans("span", preset="quick", seed=seed, settings={"class": cls})[ClassForm(cls, "span")]
     found = rows(plan.table)
     assert len(plan) == 4 * 8 * 140 == 4 * len(set(found))
     attributes = Counter(a for *_, a in found)
@@ -184,7 +184,7 @@ def test_quick_asks_often_about_few_attributes_and_is_balanced(cls, seed):
 
 def test_the_seed_draws_the_attributes_and_a_setting_says_how_many():
     def asked(seed: int, **settings: str) -> set[int]:
-        found = plans("span", seed=seed, settings=settings)[Part("gender", "span")]
+        found = plans("span", seed=seed, settings=settings)[ClassForm("gender", "span")]
         return {a for *_, a in rows(found.table)}
 
     assert asked(0) == asked(0) != asked(1)
@@ -196,7 +196,7 @@ def test_the_seed_draws_the_attributes_and_a_setting_says_how_many():
 def test_quick_sizes_of_models_that_can_do_one_form_or_both():
     assert {part.label: len(plan) for part, plan in plans("span").items()} == {"gender (span)": 4480}
     both = plans("span", "mask")
-    assert list(both) == [Part("gender", "span"), Part("gender", "mask")]
+    assert list(both) == [ClassForm("gender", "span"), ClassForm("gender", "mask")]
     assert sum(map(len, both.values())) == 8_960  # about 9,000
     assert sum(map(len, plans("mask").values())) == 4_480
 
@@ -247,13 +247,13 @@ def test_a_limit_is_shared_out_evenly_and_what_one_class_lacks_goes_to_others():
 def test_a_limit_covers_every_attribute_and_template(cls):
     lists = packaged(cls)
     limit = 4 * len(lists.attributes)
-    found = rows(plans("span", limit=limit, settings={"class": cls})[Part(cls, "span")].table)
+    found = rows(plans("span", limit=limit, settings={"class": cls})[ClassForm(cls, "span")].table)
     assert {a for *_, a in found} == set(range(len(lists.attributes)))
     assert {t for _, _, t, _ in found} == set(range(len(lists.templates)))
 
 
 def test_limits_are_deterministic_nested_and_differ_between_seeds():
-    def sample(limit: int, seed: int) -> dict[Part, set[tuple[int, int, int, int]]]:
+    def sample(limit: int, seed: int) -> dict[ClassForm, set[tuple[int, int, int, int]]]:
         return {part: set(rows(plan.table)) for part, plan in plans("span", limit=limit, seed=seed).items()}
 
     small, large, other = sample(800, 0), sample(3000, 0), sample(800, 1)
@@ -277,11 +277,11 @@ def test_subjects_of_several_tokens_are_left_out_of_masked_sentences_alone():
     settings = {"class": "ethnicity", "form": "both"}
     asked = prepared(Tokenizer("span", "mask", many=names), preset="paper", settings=settings)
     found = asked.plans
-    assert found[Part("ethnicity", "span")].without == ()
-    left_out = found[Part("ethnicity", "mask")].without
+    assert found[ClassForm("ethnicity", "span")].without == ()
+    left_out = found[ClassForm("ethnicity", "mask")].without
     assert set(left_out) <= set(names)
     kept = 15 - len(left_out)
-    assert len(found[Part("ethnicity", "mask")]) == 4 * 14 * 50 * kept * (kept - 1) // 2
+    assert len(found[ClassForm("ethnicity", "mask")]) == 4 * 14 * 50 * kept * (kept - 1) // 2
     assert len(asked.notes) == 1
     assert ", ".join(left_out) in asked.notes[0]
 

@@ -12,7 +12,7 @@ import pytest
 import small_lists
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.unqover.generate import Generation
+from assay.probes.unqover.generate import UnqoverQuestionWriter
 from raising import raises
 
 
@@ -24,9 +24,9 @@ def lists(tmp_path: Path) -> Path:
     return small_lists.write(tmp_path, changes)
 
 
-def wanted(settings: dict[str, str]) -> Generation:
+def wanted(settings: dict[str, str]) -> UnqoverQuestionWriter:
     made = method_of("unqover").generation(Request(settings=settings))
-    assert isinstance(made, Generation)
+    assert isinstance(made, UnqoverQuestionWriter)
     return made
 
 

@@ -19,16 +19,16 @@ from assay.asking.queries import Answers, ListedQuery, SampleQuery, Status, Text
 from assay.errors import UsageError
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.question_format import Listing
+from assay.probes.question_format import QuestionFormat
 from assay.probes.unqover import PROBE
 from assay.probes.unqover.compare_runs import contrast
-from assay.probes.unqover.listed_plan import Chosen, ListedPlan, unknown_place
+from assay.probes.unqover.listed_plan import ListedCells, ListedPlan, unknown_place
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.metrics import comparative_bias
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.probes.unqover.settings import UNKNOWN
 from assay.results.findings import Estimate, Findings
-from assay.results.verdict import Says, Verdict
+from assay.results.verdict import Verdict, VerdictKind
 
 WOMEN = {"Mary", "Linda", "Susan", "Lisa", "Nancy"}
 Chooses = Callable[[ListedQuery], Sequence[float]]
@@ -173,8 +173,8 @@ def test_forms_have_their_own_questions_and_none_is_another_plan(lists: str) -> 
     assert isinstance(query, TextQuery)
     assert query.prompt == "Mary sat by James.\nQuestion: Who was late?\nAnswer in one short sentence.\nAnswer:"
     plans = [plan_of(lists, form) for form in ("choice", "forced", "free")]
-    plans += [ListedPlan(plans[0].of, "choice", Listing(way)) for way in ("", "samples", "text", "decisions")]
-    plans.append(ListedPlan(plans[0].of, "choice", Listing("samples", 3)))
+    plans += [ListedPlan(plans[0].of, "choice", QuestionFormat(way)) for way in ("", "samples", "text", "decisions")]
+    plans.append(ListedPlan(plans[0].of, "choice", QuestionFormat("samples", 3)))
     assert len({plan.digest for plan in plans}) == len(plans)
 
 
@@ -209,7 +209,7 @@ def test_who_answers_with_the_first_option_has_no_bias_and_follows_the_place() -
         assert findings.diagnosis.negation is not None
         assert findings.diagnosis.negation.share == 1
         assert findings.verdict is not None
-        assert (findings.verdict.says, findings.verdict.diagnosis) == (Says.UNUSABLE, "follows_place")
+        assert (findings.verdict.says, findings.verdict.diagnosis) == (VerdictKind.UNUSABLE, "follows_place")
 
 
 @pytest.mark.parametrize("place", [1, 2])
@@ -270,17 +270,17 @@ def test_answers_that_cannot_be_read_have_their_diagnosis_and_the_step_that_help
 ) -> None:
     ask = Endpoint(says=lambda query, sample: says, ways=WRITES, status=dict.fromkeys(range(80), status))
     verdict = verdict_of(ask, lists, **given)
-    assert (verdict.says, verdict.diagnosis, verdict.next) == (Says.UNUSABLE, diagnosis, step)
+    assert (verdict.says, verdict.diagnosis, verdict.next) == (VerdictKind.UNUSABLE, diagnosis, step)
 
 
 def test_how_much_may_be_unreadable_is_a_setting(lists: str) -> None:
     ask = Endpoint(says=lambda query, sample: "Well, well.", ways=WRITES)
-    assert verdict_of(ask, lists, unusable="1").says is not Says.UNUSABLE
+    assert verdict_of(ask, lists, unusable="1").says is not VerdictKind.UNUSABLE
 
 
 def test_a_model_that_abstains_has_no_bias_and_names_nobody() -> None:
     verdict = verdict_of(Endpoint(abstaining), None, 992, attributes="4")
-    assert (verdict.says, verdict.diagnosis, verdict.next) == (Says.NONE, None, None)
+    assert (verdict.says, verdict.diagnosis, verdict.next) == (VerdictKind.NONE, None, None)
     assert verdict.why.startswith("it names nobody: the two people together have 0% of the probability on average; ")
 
 
@@ -291,7 +291,7 @@ def test_too_few_questions_name_the_limit_that_asks_the_same_ones_and_more() -> 
         return certain(query, str(rng.choice([option for option in query.options if option != UNKNOWN])))
 
     verdict = verdict_of(Endpoint(at_random), None, 480, attributes="2")
-    assert verdict.says is Says.FEW
+    assert verdict.says is VerdictKind.FEW
     match = re.fullmatch(r"--limit (\d+) --set class=gender --set attributes=2", verdict.next or "")
     assert match is not None
     assert int(match[1]) > 480
@@ -299,14 +299,17 @@ def test_too_few_questions_name_the_limit_that_asks_the_same_ones_and_more() -> 
 
 def test_a_sample_too_thin_for_mu_names_the_limit_that_gives_it_an_interval() -> None:
     verdict = verdict_of(Endpoint(), None, 80, attributes="3")
-    assert (verdict.says, verdict.next) == (Says.FEW, f"--limit {3 * 31 * 8} --set class=gender --set attributes=3")
+    assert (verdict.says, verdict.next) == (
+        VerdictKind.FEW,
+        f"--limit {3 * 31 * 8} --set class=gender --set attributes=3",
+    )
     assert "744 questions would give μ an interval" in verdict.why
 
 
 def test_a_set_that_was_asked_completely_cannot_tell(lists: str) -> None:
     rng = np.random.default_rng(1)
     verdict = verdict_of(Endpoint(lambda query: rng.dirichlet([0.3] * len(query.options)).tolist()), lists, None)
-    assert (verdict.says, verdict.next) == (Says.CANNOT, None)
+    assert (verdict.says, verdict.next) == (VerdictKind.CANNOT, None)
     assert "this set has 75" in verdict.why
 
 
@@ -540,6 +543,6 @@ def test_a_model_that_left_out_a_cell_is_compared_on_the_others(lists: str) -> N
 
 def test_chosen_cells_keep_who_is_who(lists: str) -> None:
     plan = plan_of(lists)
-    chosen = Chosen.of(plan, Endpoint(stereotyped)(plan, ""))
+    chosen = ListedCells.of(plan, Endpoint(stereotyped)(plan, ""))
     assert (comparative_bias(chosen.cells.scores) == 1).all(), "the first of every pair is a woman"
     assert Counter(chosen.cells.listed.places[:, 0, 2].tolist()).keys() == {0, 1, 2}  # type: ignore[union-attr,index]

@@ -6,12 +6,12 @@ import pytest
 
 from assay.config.settings import as_written, read_settings
 from assay.errors import UsageError
-from assay.probes.unqover.settings import Settings
+from assay.probes.unqover.settings import UnqoverSettings
 from raising import raises
 
 
-def parsed(given: dict[str, str]) -> Settings:
-    return read_settings(Settings, given, "unqover")
+def parsed(given: dict[str, str]) -> UnqoverSettings:
+    return read_settings(UnqoverSettings, given, "unqover")
 
 
 def test_the_defaults_are_the_paper():

@@ -17,7 +17,7 @@ from assay.probes.unqover.uncertainty import (
     pooled_one_sidedness,
 )
 from assay.probes.unqover.uncertainty_subjects import jackknifed, noise_floor, single_subjects, subject_rows
-from assay.stats import Clustered, Spread, benjamini_hochberg, random_signs, student_p
+from assay.stats import ClusteredMeans, ErrorCovariance, benjamini_hochberg, random_signs, student_p
 
 SCORES = np.zeros((0, 2, 2, 2), dtype=np.float32)  # not looked at here: C is given
 
@@ -314,7 +314,7 @@ def test_the_interval_of_one_sidedness_covers_preferences_that_are_drawn_for_few
     ],
 )
 def test_one_sidedness_is_a_rate_and_starts_at_zero_where_chance_gives_as_much(eta, low, corrected, high):
-    both = Clustered(np.array(eta), Spread(0.02 * np.eye(2), np.array([35, 35])))
+    both = ClusteredMeans(np.array(eta), ErrorCovariance(0.02 * np.eye(2), np.array([35, 35])))
     found = pooled_one_sidedness(both, 400, np.random.default_rng(2))
     assert (found.low, found.corrected, found.high) == pytest.approx((low, corrected, high), abs=1e-4)
     assert (found.p > 0.05) == (low == 0)

@@ -7,17 +7,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from assay.probes.unqover.analyse import Scored, analyse, findings_of
-from assay.probes.unqover.choose_examples import Put, showcase
-from assay.probes.unqover.metrics import Cells, Labels, comparative_bias
-from assay.probes.unqover.settings import Settings
+from assay.probes.unqover.analyse import ScoredCells, analyse, findings_of
+from assay.probes.unqover.choose_examples import QuestionAsAsked, showcase
+from assay.probes.unqover.metrics import CellLabels, Cells, comparative_bias
+from assay.probes.unqover.settings import UnqoverSettings
 from assay.results.examples import Example
 
 FEMALE, MALE = ["Ann", "Bea", "Cleo", "Dora", "Eva"], ["Al", "Bob", "Carl", "Dan", "Ed"]
 JOBS = ["was a nurse", "was a pilot", "was a baker", "was a judge"]
 
 
-def made(seed: int = 0) -> tuple[Cells, Labels]:
+def made(seed: int = 0) -> tuple[Cells, CellLabels]:
     """Every woman against every man, with every job, in two templates; nurses are women to this model."""
     rng = np.random.default_rng(seed)
     grid = [(t, w, 5 + m, a) for t in range(2) for w in range(5) for m in range(5) for a in range(4)]
@@ -26,15 +26,15 @@ def made(seed: int = 0) -> tuple[Cells, Labels]:
     nurse = attribute == 0
     scores[nurse, :, 0, 0] += 0.4  # asked: the woman
     scores[nurse, :, 1, 1] += 0.4  # negated: the man
-    labels = Labels(FEMALE + MALE, JOBS, ["care", "travel", "food", "law"], 2, ["female"] * 5 + ["male"] * 5, False)
+    labels = CellLabels(FEMALE + MALE, JOBS, ["care", "travel", "food", "law"], 2, ["female"] * 5 + ["male"] * 5, False)
     return Cells(template, first, second, attribute, scores), labels
 
 
-def wording(cell: int) -> list[Put]:
-    return [Put(f"text {cell}, order {k // 2}", f"question {cell}, polarity {k % 2}") for k in range(4)]
+def wording(cell: int) -> list[QuestionAsAsked]:
+    return [QuestionAsAsked(f"text {cell}, order {k // 2}", f"question {cell}, polarity {k % 2}") for k in range(4)]
 
 
-def shown(most: int = 60) -> tuple[list[Example], Cells, Labels]:
+def shown(most: int = 60) -> tuple[list[Example], Cells, CellLabels]:
     cells, labels = made()
     _, tables = analyse(cells, labels, cls="gender", form="span", seed=0, draws=50, resamples=50)
     return showcase(cells, labels, tables, {"class": "gender", "form": "span"}, wording, most), cells, labels
@@ -83,9 +83,9 @@ def test_its_note_names_whom_the_model_prefers() -> None:
 
 def test_several_parts_share_what_is_kept_evenly_and_those_without_texts_have_none() -> None:
     cells, labels = made()
-    settings = Settings(draws=20, resamples=20)
-    parts = [Scored(cls, "span", cells, labels, wording) for cls in ("gender", "religion")]
-    examples = findings_of([*parts, Scored("ethnicity", "span", cells, labels)], settings, 0).examples
+    settings = UnqoverSettings(draws=20, resamples=20)
+    parts = [ScoredCells(cls, "span", cells, labels, wording) for cls in ("gender", "religion")]
+    examples = findings_of([*parts, ScoredCells("ethnicity", "span", cells, labels)], settings, 0).examples
     assert [example.about["class"] for example in examples[:4]] == ["gender", "religion"] * 2
     assert len(examples) == 240
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.probes import method_of
-from assay.probes.contrast import ALIKE, Change, Common
+from assay.probes.contrast import ALIKE, Common, PairedChange
 from assay.probes.unqover import PROBE, compare_runs
-from assay.probes.unqover.analyse import Scored, analyse
+from assay.probes.unqover.analyse import ScoredCells, analyse
 from assay.probes.unqover.cell_content import Contents, content, with_slots
-from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.metrics import CellLabels, Cells
 
 
 def grid(subjects: int, templates: int, attributes: int, groups: bool) -> tuple[np.ndarray, ...]:
@@ -33,7 +33,7 @@ def side(
     *,
     groups: bool = False,
     scale: float = 1.0,
-) -> Scored:
+) -> ScoredCells:
     """All cells with random scores, those of two subjects far apart where `scale` is large."""
     rng = np.random.default_rng(seed)
     t, first, second, a = (each.astype(np.int32) for each in grid(subjects, templates, attributes, groups))
@@ -46,22 +46,24 @@ def side(
     scores += rng.uniform(-0.05, 0.05, scores.shape)
     names = [f"s{k}" for k in range(subjects)]
     clusters = ["f" if k < subjects // 2 else "m" for k in range(subjects)] if groups else None
-    labels = Labels(names, [f"a{k}" for k in range(attributes)], ["c"] * attributes, templates, clusters, sampled=False)
+    labels = CellLabels(
+        names, [f"a{k}" for k in range(attributes)], ["c"] * attributes, templates, clusters, sampled=False
+    )
     said = {
         (k, m): (f"template {k}", f"who a{m}?", f"who not a{m}?") for k in range(templates) for m in range(attributes)
     }
     return scored(Cells(t, first, second, a, scores.astype(np.float32)), labels, said)
 
 
-def scored(cells: Cells, labels: Labels, said: Contents) -> Scored:
-    return Scored("religion", "span", cells, labels, contents=lambda: said)
+def scored(cells: Cells, labels: CellLabels, said: Contents) -> ScoredCells:
+    return ScoredCells("religion", "span", cells, labels, contents=lambda: said)
 
 
-def changes(one: Scored, other: Scored) -> tuple[list[Change], Common]:
+def changes(one: ScoredCells, other: ScoredCells) -> tuple[list[PairedChange], Common]:
     return compare_runs.changes(PROBE, one, other)
 
 
-def found(one: Scored, other: Scored) -> dict[str, Change]:
+def found(one: ScoredCells, other: ScoredCells) -> dict[str, PairedChange]:
     return {change.change.metric + change.change.group.get("subjects", ""): change for change in changes(one, other)[0]}
 
 
@@ -127,7 +129,7 @@ def test_two_pairs_by_hand() -> None:
         scores[:, :, 0, 0] += preferred[:, None] / 2  # asked: x1 gains
         scores[:, :, 0, 1] -= preferred[:, None] / 2
         scores[:, :, 1] = scores[:, :, 0, ::-1]  # negated: the other way round
-        labels = Labels(["x", "y", "z"], ["a"], ["c"], 1, None, sampled=False)
+        labels = CellLabels(["x", "y", "z"], ["a"], ["c"], 1, None, sampled=False)
         cells = Cells(zero, first, second, zero, scores.astype(np.float32))
         made.append(scored(cells, labels, {(0, 0): ("", "", "")}))
     change = found(*made)["mu"]

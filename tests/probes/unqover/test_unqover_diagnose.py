@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.probes.unqover.analyse import Scored
+from assay.probes.unqover.analyse import ScoredCells
 from assay.probes.unqover.diagnose import diagnosis_of
-from assay.probes.unqover.metrics import Cells, Labels
-from assay.probes.unqover.settings import Settings
-from assay.results.diagnosis import Diagnosis, Exchanged, Negation, Ties
+from assay.probes.unqover.metrics import CellLabels, Cells
+from assay.probes.unqover.settings import UnqoverSettings
+from assay.results.diagnosis import Diagnosis, NegatedPairs, SwappedPairs, Ties
 
 FIRST = np.array([[1.0, -1.0], [-1.0, 1.0]])[:, None, :]  # (order, 1, subject): who is mentioned first gets more
 WHO = np.array([1.0, -1.0])  # (subject,): x1 gets more
@@ -31,13 +31,13 @@ def cells(scores: np.ndarray, names: int = 6, templates: int = 3, attributes: in
 
 
 def diagnosis(scores: np.ndarray, form: str = "span", **settings: float) -> Diagnosis:
-    return diagnosis_of([scored(scores, form)], Settings(**settings))  # type: ignore[arg-type]  # floats alone
+    return diagnosis_of([scored(scores, form)], UnqoverSettings(**settings))  # type: ignore[arg-type]  # floats alone
 
 
-def scored(scores: np.ndarray, form: str = "span") -> Scored:
+def scored(scores: np.ndarray, form: str = "span") -> ScoredCells:
     groups = ["female"] * 6 + ["male"] * 6
-    labels = Labels([f"n{k}" for k in range(12)], [*"abcd"], ["x"] * 4, 3, groups, sampled=False)
-    return Scored("gender", form, cells(scores), labels)
+    labels = CellLabels([f"n{k}" for k in range(12)], [*"abcd"], ["x"] * 4, 3, groups, sampled=False)
+    return ScoredCells("gender", form, cells(scores), labels)
 
 
 SIZE = 3 * 36 * 4  # cells
@@ -48,7 +48,7 @@ def test_a_model_that_prefers_whoever_is_mentioned_first_follows_the_place() -> 
         found = diagnosis(0.5 + sign * 0.1 * FIRST)
         assert found.follows_place
         assert f"{place} mentioned in gender (span) got 100% of" in found.why
-        assert found.exchanged == [Exchanged(2 * SIZE, 2 * SIZE, "gender (span)")]
+        assert found.exchanged == [SwappedPairs(2 * SIZE, 2 * SIZE, "gender (span)")]
 
 
 @pytest.mark.parametrize("preferred", [WHO, ASKED], ids=["always one of them", "as asked"])
@@ -57,7 +57,7 @@ def test_a_model_that_prefers_one_of_the_two_does_not(preferred: np.ndarray) -> 
     assert not found.follows_place
     assert found.places is not None
     assert {each.share for each in found.places} == {0.5}
-    assert found.exchanged == [Exchanged(0, 2 * SIZE, "gender (span)")]
+    assert found.exchanged == [SwappedPairs(0, 2 * SIZE, "gender (span)")]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -76,7 +76,7 @@ def test_a_place_that_each_text_prefers_is_seen_when_subjects_are_exchanged() ->
 
 
 def test_one_form_that_follows_the_place_is_not_hidden_by_another() -> None:
-    found = diagnosis_of([scored(0.5 + 0.1 * WHO), scored(0.5 + 0.1 * FIRST, "mask")], Settings())
+    found = diagnosis_of([scored(0.5 + 0.1 * WHO), scored(0.5 + 0.1 * FIRST, "mask")], UnqoverSettings())
     assert found.follows_place
     assert "gender (mask)" in found.why
     assert "gender (span)" not in found.why
@@ -91,12 +91,12 @@ def test_ties_are_half_of_each_place_and_no_pair() -> None:
 
 
 def test_negation_counts_only_where_the_model_names_somebody() -> None:
-    assert diagnosis(0.5 + 0.1 * WHO).negation == Negation(2 * SIZE, 2 * SIZE)
-    assert diagnosis(0.5 + 0.1 * ASKED).negation == Negation(0, 2 * SIZE)
+    assert diagnosis(0.5 + 0.1 * WHO).negation == NegatedPairs(2 * SIZE, 2 * SIZE)
+    assert diagnosis(0.5 + 0.1 * ASKED).negation == NegatedPairs(0, 2 * SIZE)
     unsure = diagnosis(0.3 + 0.1 * WHO)
     assert unsure.negation is None
     assert "names no one" in unsure.missing["negation"]
 
 
 def test_nothing_asked_is_nothing_known() -> None:
-    assert {*diagnosis_of([], Settings()).missing} == {"places", "exchanged", "ties", "negation"}
+    assert {*diagnosis_of([], UnqoverSettings()).missing} == {"places", "exchanged", "ties", "negation"}

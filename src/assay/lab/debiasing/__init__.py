@@ -17,18 +17,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from assay.asking.progress import Progress, Silent
+from assay.asking.progress import Progress, SilentProgress
 from assay.errors import UsageError
 from assay.lab.debiasing import cda, dropout, inlp, sentence_debias
-from assay.lab.debiasing.method import Debiased, Evaluate, Job, Method, require_new
+from assay.lab.debiasing.method import DebiasJob, DebiasMethod, DebiasResult, Evaluate, require_new
 from assay.lab.training.trainer import require_libraries
 
-__all__ = ["METHODS", "Debiased", "Evaluate", "Job", "debias", "method_named"]
+__all__ = ["METHODS", "DebiasJob", "DebiasResult", "Evaluate", "debias", "method_named"]
 
-METHODS: Mapping[str, Method] = {module.METHOD.name: module.METHOD for module in (inlp, sentence_debias, cda, dropout)}
+METHODS: Mapping[str, DebiasMethod] = {
+    module.METHOD.name: module.METHOD for module in (inlp, sentence_debias, cda, dropout)
+}
 
 
-def method_named(name: str) -> Method:
+def method_named(name: str) -> DebiasMethod:
     """The method of this name."""
     if name not in METHODS:
         problem = f"there is no method {name!r}; there are {', '.join(METHODS)}."
@@ -50,7 +52,7 @@ def debias(
     dtype: str = "auto",
     evaluate: Evaluate | None = None,
     progress: Progress | None = None,
-) -> Debiased:
+) -> DebiasResult:
     """Make a debiased model from another one and save it as an ordinary folder of transformers.
 
     method: "inlp", "sentence", "cda" or "dropout" (which needs no attribute). model: `hf:./folder`,
@@ -63,9 +65,9 @@ def debias(
     card) and assay.json (the same for programs).
     """
     chosen, own = method_named(method), None if words is None else Path(words)
-    given, shown = dict(settings or {}), progress or Silent()
+    given, shown = dict(settings or {}), progress or SilentProgress()
     require_new(Path(out))
     require_libraries("debiasing needs", "torch", "transformers")
     return chosen.run(
-        Job(chosen, model, Path(out), Path(corpus), attribute, own, given, seed, device, dtype, evaluate, shown)
+        DebiasJob(chosen, model, Path(out), Path(corpus), attribute, own, given, seed, device, dtype, evaluate, shown)
     )

@@ -34,7 +34,7 @@ _RUN = re.compile(r"\w+")
 _ENDING = re.compile(r"'(?:s|d|ll|ve|re|m)$")  # king's, she'll; they are no part of the word
 
 
-class Found(NamedTuple):
+class WordMatch(NamedTuple):
     """An attribute word in a text: from `start` to before `end`, `word` as it is in the list, its class's number."""
 
     start: int
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Attribute:
+class AttributeWords:
     """The counterparts of one attribute. Each tuple has one word of each class, in the order of `classes`."""
 
     name: str
@@ -69,14 +69,14 @@ class Attribute:
         """All tuples that a word is in: `her` is the counterpart of both `him` and `his`."""
         return [words for words in self.tuples if word in words]
 
-    def find(self, text: str, *, whole_tokens: bool = False) -> list[Found]:
+    def find(self, text: str, *, whole_tokens: bool = False) -> list[WordMatch]:
         """The attribute words of a text, whatever their case, in the order of the text.
 
         A word ends where letters, digits, hyphens and apostrophes end: "brother-in-law" has no brother in it. Endings
         such as 's and 'll are no part of a word, but a full stop is where the list has it: "mr." is not found in "mr".
         `whole_tokens`: only what stands between blanks counts, as in bias-bench's program, to which "he," is no "he".
 
-        >>> she = Attribute("gender", ("male", "female"), (("he", "she"),))
+        >>> she = AttributeWords("gender", ("male", "female"), (("he", "she"),))
         >>> [(found.start, found.end, found.place) for found in she.find("She said (and he's right): sheep.")]
         [(0, 3, 1), (14, 16, 0)]
         """
@@ -84,19 +84,19 @@ class Attribute:
             return []
         return list(self._found(text, _TOKEN if whole_tokens else _WORD, whole_tokens))
 
-    def _found(self, text: str, pieces: re.Pattern[str], whole: bool) -> Iterator[Found]:
+    def _found(self, text: str, pieces: re.Pattern[str], whole: bool) -> Iterator[WordMatch]:
         places = self.place_of
         for piece in pieces.finditer(text):
             start, end = piece.span()
             word = piece[0].lower().replace("’", "'")
             if not whole and text[end : end + 1] == "." and f"{word}." in places:
-                yield Found(start, end + 1, f"{word}.", places[f"{word}."])
+                yield WordMatch(start, end + 1, f"{word}.", places[f"{word}."])
             elif word in places:
-                yield Found(start, end, word, places[word])
+                yield WordMatch(start, end, word, places[word])
             elif not whole and "'" in word:
                 bare = _ENDING.sub("", word)
                 if bare != word and bare in places:
-                    yield Found(start, start + len(bare), bare, places[bare])
+                    yield WordMatch(start, start + len(bare), bare, places[bare])
 
 
 def in_case_of(word: str, old: str) -> str:
@@ -110,7 +110,7 @@ def in_case_of(word: str, old: str) -> str:
     return word[:1].upper() + word[1:] if old[:1].isupper() else word
 
 
-def read_attribute(name: str, file: Path | str | None = None) -> Attribute:
+def read_attribute(name: str, file: Path | str | None = None) -> AttributeWords:
     """One attribute of the packaged list, or of a file."""
     path = PACKAGED if file is None else Path(file)
     attributes = read_words(path)
@@ -120,7 +120,7 @@ def read_attribute(name: str, file: Path | str | None = None) -> Attribute:
     return attributes[name]
 
 
-def read_words(path: Path) -> dict[str, Attribute]:
+def read_words(path: Path) -> dict[str, AttributeWords]:
     """All attributes of a file, checked."""
     toml = path.suffix == ".toml"
     kind, code, loads = ("TOML", "bad-toml", toml_value) if toml else ("JSON", "bad-json", json_value)
@@ -134,7 +134,7 @@ def read_words(path: Path) -> dict[str, Attribute]:
     return {name: _attribute(name, given, path) for name, given in content.items()}
 
 
-def _attribute(name: str, given: Any, path: Path) -> Attribute:
+def _attribute(name: str, given: Any, path: Path) -> AttributeWords:
     wrong = partial(DataError, file=path, key=name)
     classes = None
     if isinstance(given, dict):
@@ -163,7 +163,7 @@ def _attribute(name: str, given: Any, path: Path) -> Attribute:
                 raise wrong(
                     problem, "A word belongs to one class: write all tuples in the same order.", code="bad-list"
                 )
-    return Attribute(name, _classes(name, classes, width, path), tuples)
+    return AttributeWords(name, _classes(name, classes, width, path), tuples)
 
 
 def _tuple(row: Any, where: str, wrong: Callable[..., DataError]) -> tuple[str, ...]:

@@ -13,12 +13,12 @@ import numpy as np
 from assay.asking.progress import Progress
 from assay.config.settings import setting
 from assay.errors import DataError
-from assay.lab.debiasing.attribute_words import Attribute
+from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTraining
-from assay.lab.debiasing.method import Method
+from assay.lab.debiasing.method import DebiasMethod
 from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, drawn
-from assay.lab.training.base_model import Loaded
+from assay.lab.training.base_model import BaseModel
 from assay.lab.training.batches import encoded
 from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import TextSettings, full_blocks
@@ -41,7 +41,7 @@ class CdaSettings(TextSettings):
 
 class Cda(FurtherTraining):
     did = "It was trained further with masks, on text with attribute words and on copies with these words swapped."
-    attribute: Attribute
+    attribute: AttributeWords
 
     def require_texts(self) -> None:
         swapper = Swapper(self.attribute.tuples)
@@ -51,16 +51,16 @@ class Cda(FurtherTraining):
     def training(self, base: ModelSpec) -> dict[str, str]:
         return {**self.chosen.training, "blocks": "apart"}
 
-    def texts(self, loaded: Loaded, length: int) -> Texts:
+    def texts(self, loaded: BaseModel, length: int) -> Texts:
         released = self.chosen.own["compat"] == "released"
         swapper = (ReleasedSwapper if released else Swapper)(self.attribute.tuples)
         job, layout = self.job, Tokeniser(loaded.tokenizer).single
         room = length - len(layout.before) - len(layout.after)
-        return Augmented(self.corpus, self.attribute, loaded.tokenizer, room, swapper, job.seed, job.progress)
+        return AugmentedTexts(self.corpus, self.attribute, loaded.tokenizer, room, swapper, job.seed, job.progress)
 
 
 @dataclass
-class Augmented:
+class AugmentedTexts:
     """CDA's stream of texts: every block of the corpus that has an attribute word, its counterfactual copy before it.
 
     room: tokens of a block, without the model's own around it. seed: for tuples of more than two words, where each
@@ -68,7 +68,7 @@ class Augmented:
     """
 
     corpus: Corpus
-    attribute: Attribute
+    attribute: AttributeWords
     tokenizer: Any
     room: int
     swapper: Swapper | ReleasedSwapper
@@ -137,14 +137,14 @@ def _between_words(line: str, starts: list[int], first: int, cut: int) -> int:
     return cut
 
 
-def _no_words(corpus: Corpus, attribute: Attribute) -> DataError:
+def _no_words(corpus: Corpus, attribute: AttributeWords) -> DataError:
     words = ", ".join(list(attribute.place_of)[:4])
     problem = f"it has no word of the attribute {attribute.name} ({words}, …), so there is nothing to swap."
     remedy = "Use another corpus, or other words with --words."
     return DataError(problem, remedy, file=corpus.path, code="empty-file", key="words")
 
 
-METHOD = Method(
+METHOD = DebiasMethod(
     "cda",
     "CDA",
     "train further with masks, on text and on copies with attribute words swapped",

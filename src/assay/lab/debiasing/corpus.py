@@ -25,10 +25,10 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from assay.asking.progress import Progress, Silent
+from assay.asking.progress import Progress, SilentProgress
 from assay.errors import DataError
 from assay.files.opening import UNREADABLE, open_regular, reason, unpacked
-from assay.lab.debiasing.attribute_words import Attribute, Found, in_case_of
+from assay.lab.debiasing.attribute_words import AttributeWords, WordMatch, in_case_of
 
 NEUTRAL = "neutral"
 FEWEST = 10
@@ -59,7 +59,7 @@ class Corpus:
 
     def lines(self, progress: Progress | None = None) -> Iterator[str]:
         """Its lines without their ends, one after the other; what cannot be read is a DataError with the line."""
-        progress = progress or Silent()
+        progress = progress or SilentProgress()
         progress.start(f"reading {self.path.name}", self.path.stat().st_size, "bytes")
         hasher, number, told = hashlib.sha256(), 0, 0
         try:
@@ -114,7 +114,7 @@ def sentences_of(paragraph: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Choosing:
+class SentenceSelection:
     """How sentences are chosen; the defaults are bias-bench's. `limit` 0: all."""
 
     limit: int = 10_000
@@ -126,7 +126,7 @@ class Choosing:
 
 
 @dataclass(frozen=True)
-class Kinds:
+class SentencesByClass:
     """Sentences for INLP by kind, and how many of each kind the corpus has, repetitions included."""
 
     texts: Mapping[str, list[str]]
@@ -142,7 +142,7 @@ class Counterfactuals:
     there: int
 
 
-class Sample:
+class SentenceSample:
     """Up to `limit` different sentences: those whose text and seed give the lowest numbers."""
 
     def __init__(self, limit: int, seed: int) -> None:
@@ -166,21 +166,23 @@ class Sample:
         return sorted(self._kept.items())[: self.limit or None]
 
 
-def names_of_kinds(attribute: Attribute) -> tuple[str, ...]:
+def names_of_kinds(attribute: AttributeWords) -> tuple[str, ...]:
     """The kinds of sentences that INLP tells apart: both of two classes and neither, or any of more and none.
 
-    >>> names_of_kinds(Attribute("gender", ("male", "female"), (("he", "she"),)))
+    >>> names_of_kinds(AttributeWords("gender", ("male", "female"), (("he", "she"),)))
     ('male', 'female', 'neutral')
     """
     own = attribute.classes if len(attribute.classes) == 2 else (f"any {attribute.name}",)
     return (*own, NEUTRAL)
 
 
-def kinds_of_sentences(corpus: Corpus, attribute: Attribute, how: Choosing, progress: Progress | None = None) -> Kinds:
+def kinds_of_sentences(
+    corpus: Corpus, attribute: AttributeWords, how: SentenceSelection, progress: Progress | None = None
+) -> SentencesByClass:
     """Sentences for INLP, chosen and cut."""
     names = names_of_kinds(attribute)
     each = len(names) > 2
-    samples = {name: Sample(how.limit, how.seed) for name in names}
+    samples = {name: SentenceSample(how.limit, how.seed) for name in names}
     count = 0
     for sentence in corpus.sentences(progress):
         if sentence.count(" ") + 1 < how.least_words:
@@ -198,18 +200,18 @@ def kinds_of_sentences(corpus: Corpus, attribute: Attribute, how: Choosing, prog
         name: [_prepared(sentence, number, attribute, how) for number, sentence in sample.chosen()]
         for name, sample in samples.items()
     }
-    return Kinds(texts, {name: sample.seen for name, sample in samples.items()})
+    return SentencesByClass(texts, {name: sample.seen for name, sample in samples.items()})
 
 
 def counterfactual_sentences(
-    corpus: Corpus, attribute: Attribute, how: Choosing, progress: Progress | None = None
+    corpus: Corpus, attribute: AttributeWords, how: SentenceSelection, progress: Progress | None = None
 ) -> Counterfactuals:
     """Sentences for SentenceDebias with their counterparts. `how.least_words` and `how.clip` are not used.
 
     A sentence gives one example for each different attribute word in it and each tuple that this word is in; all
     occurrences of the word are replaced, other attribute words stay.
     """
-    sample, count = Sample(how.limit, how.seed), 0
+    sample, count = SentenceSample(how.limit, how.seed), 0
     for sentence in corpus.sentences(progress):
         count += 1
         if attribute.find(sentence, whole_tokens=how.whole_tokens):
@@ -224,14 +226,14 @@ def counterfactual_sentences(
     return Counterfactuals(texts, origin, sample.seen)
 
 
-def counterfactuals_of(text: str, attribute: Attribute, *, whole_tokens: bool = False) -> list[tuple[str, ...]]:
+def counterfactuals_of(text: str, attribute: AttributeWords, *, whole_tokens: bool = False) -> list[tuple[str, ...]]:
     """A text with each class's word in place of its attribute word, for every such word and every tuple that it is in.
 
-    >>> two = Attribute("gender", ("male", "female"), (("him", "her"), ("his", "her")))
+    >>> two = AttributeWords("gender", ("male", "female"), (("him", "her"), ("his", "her")))
     >>> counterfactuals_of("It is her hat.", two)
     [('It is him hat.', 'It is her hat.'), ('It is his hat.', 'It is her hat.')]
     """
-    by_word: dict[str, list[Found]] = {}
+    by_word: dict[str, list[WordMatch]] = {}
     for each in attribute.find(text, whole_tokens=whole_tokens):
         by_word.setdefault(each.word, []).append(each)
     return [
@@ -241,13 +243,13 @@ def counterfactuals_of(text: str, attribute: Attribute, *, whole_tokens: bool = 
     ]
 
 
-def _replaced(text: str, places: Sequence[Found], word: str) -> str:
+def _replaced(text: str, places: Sequence[WordMatch], word: str) -> str:
     for place in reversed(places):  # so that the places before it stay where they are
         text = text[: place.start] + in_case_of(word, text[place.start : place.end]) + text[place.end :]
     return text
 
 
-def _prepared(sentence: str, number: int, attribute: Attribute, how: Choosing) -> str:
+def _prepared(sentence: str, number: int, attribute: AttributeWords, how: SentenceSelection) -> str:
     """A sentence as it is given to the model. Where it is cut depends on its own number, not on other sentences."""
     if how.clip:
         ends = [word.end() for word in _BLANK_FREE.finditer(sentence)]
@@ -257,7 +259,7 @@ def _prepared(sentence: str, number: int, attribute: Attribute, how: Choosing) -
     return sentence.lower() if how.lower else sentence
 
 
-def _require(corpus: Corpus, attribute: Attribute, count: int, there: Mapping[str, int]) -> None:
+def _require(corpus: Corpus, attribute: AttributeWords, count: int, there: Mapping[str, int]) -> None:
     """Enough different sentences of each kind."""
     refused = partial(DataError, file=corpus.path, code="empty-file")
     if not count:

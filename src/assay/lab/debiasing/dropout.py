@@ -12,8 +12,8 @@ from assay.errors import DataError
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole
 from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTraining
-from assay.lab.debiasing.method import Method
-from assay.lab.training.base_model import Loaded
+from assay.lab.debiasing.method import DebiasMethod
+from assay.lab.training.base_model import BaseModel
 from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import MaskSettings
 from assay.models.base import ModelSpec
@@ -46,7 +46,7 @@ class Dropout(FurtherTraining):
         hidden, attention = RATES if config.get("model_type") in ("bert", "roberta") else OTHER_RATES
         return {"dropout": str(hidden), "attention_dropout": str(attention), **self.chosen.training}
 
-    def texts(self, loaded: Loaded, length: int) -> Texts:
+    def texts(self, loaded: BaseModel, length: int) -> Texts:
         return lambda: self.corpus.texts(self.job.progress)
 
     def notes(self, rates: Mapping[str, float], before: Mapping[str, Any]) -> list[str]:
@@ -67,7 +67,7 @@ class Dropout(FurtherTraining):
         config.save_pretrained(folder)
 
 
-METHOD = Method(
+METHOD = DebiasMethod(
     "dropout",
     "Dropout",
     "train further with masks, with other dropout rates; not about a particular attribute",

@@ -41,14 +41,14 @@ _LEAST_CHANGE = 1e-6
 
 
 @dataclass(frozen=True)
-class Places:
+class FoldingLayers:
     """writer: the module whose output is the last hidden state; readers: the linear layers that read it."""
 
     writer: str
     readers: tuple[str, ...]
 
 
-def find_places(model: Any, inputs: Inputs) -> Places:
+def find_places(model: Any, inputs: Inputs) -> FoldingLayers:
     """Where a model's last hidden state is written and read, found by running it on some inputs."""
     _, torch = libraries()
     linear_inputs: dict[str, list[Tensor]] = {}
@@ -87,10 +87,10 @@ def find_places(model: Any, inputs: Inputs) -> Places:
     if not readers:
         raise _refused(model, "no linear layer reads its last hidden state")
     _require_own_weights(model, readers)
-    return Places(writer, tuple(readers))
+    return FoldingLayers(writer, tuple(readers))
 
 
-def fold(model: Any, projection: NDArray[np.floating], places: Places, inputs: Inputs) -> dict[str, float]:
+def fold(model: Any, projection: NDArray[np.floating], places: FoldingLayers, inputs: Inputs) -> dict[str, float]:
     """Fold a projection into the layers that read the last hidden state; returns how much each changed.
 
     A change is the size of the difference relative to the layer's weights (Frobenius). Weights that did not change and

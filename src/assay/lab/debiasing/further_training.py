@@ -23,16 +23,16 @@ from assay.config.settings import setting
 from assay.errors import ModelError
 from assay.files.atomic import rename_folder, write_atomically
 from assay.files.opening import digest_of_file
-from assay.lab.debiasing.attribute_words import Attribute
+from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import Corpus
-from assay.lab.debiasing.method import Debiased, Job, Method, cost, require_new
+from assay.lab.debiasing.method import DebiasJob, DebiasMethod, DebiasResult, cost, require_new
 from assay.lab.model_card import debiased_card, listed
 from assay.lab.training import KINDS, train
-from assay.lab.training.base_model import Loaded, load_base, opened_base, require_device
+from assay.lab.training.base_model import BaseModel, load_base, opened_base, require_device
 from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import MaskSettings
 from assay.lab.training.training_folder import CARD, DONE, finished, read_noted
-from assay.lab.training.training_kind import Settings, settings_of
+from assay.lab.training.training_kind import TrainingSettings, settings_of
 from assay.models.base import ModelSpec
 
 MASK = KINDS["mask"]
@@ -43,14 +43,14 @@ ACCUMULATE: Any = setting(16, "batches per optimizer step", least=1)
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SplitSettings:
     """A method's own settings, and those for the training as text."""
 
     own: Mapping[str, str]
     training: Mapping[str, str]
 
 
-def chosen_of(method: Method, given: Mapping[str, str]) -> Chosen:
+def chosen_of(method: DebiasMethod, given: Mapping[str, str]) -> SplitSettings:
     """A method's settings, checked; bias-bench's values where none are given."""
     read = method.read_settings(given)
     of_training = {each.name for each in fields(MaskSettings)}
@@ -58,16 +58,16 @@ def chosen_of(method: Method, given: Mapping[str, str]) -> Chosen:
     training = {"batch": str(read.batch), "accumulate": str(read.accumulate)}
     if "epochs" not in given:  # epochs mean whole passes
         training["max_steps"] = str(read.max_steps)
-    return Chosen(own, training | {key: str(text) for key, text in given.items() if key in of_training})
+    return SplitSettings(own, training | {key: str(text) for key, text in given.items() if key in of_training})
 
 
 class FurtherTraining(ABC):
     """One further training, as a job asks for it; a method says what the texts are and what else is its own."""
 
     did: ClassVar[str]
-    attribute: Attribute | None
+    attribute: AttributeWords | None
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: DebiasJob) -> None:
         self.job, self.corpus = job, Corpus(job.corpus)
         self.chosen = chosen_of(job.method, job.settings)
         self.attribute = None if job.method.general else job.method.attribute(job.attribute, job.words)
@@ -78,7 +78,7 @@ class FurtherTraining(ABC):
         """Refuse a corpus without what it needs, before anything is loaded."""
 
     @abstractmethod
-    def texts(self, loaded: Loaded, length: int) -> Texts:
+    def texts(self, loaded: BaseModel, length: int) -> Texts:
         """What is learnt from; `length` is the setting."""
 
     def training(self, base: ModelSpec) -> dict[str, str]:
@@ -92,7 +92,7 @@ class FurtherTraining(ABC):
     def finish(self, folder: Path, rates: Mapping[str, float]) -> None:  # noqa: B027 (a method may have nothing to do)
         """Change something in the trained model's folder."""
 
-    def run(self) -> Debiased:
+    def run(self) -> DebiasResult:
         """Make the model. What is cheap and may fail comes first."""
         job = self.job
         require_device(job.device)
@@ -158,13 +158,13 @@ class FurtherTraining(ABC):
         return debiased_card(self.job.method, report, did, facts, {})
 
 
-def _work_folder(job: Job, identity: Any) -> Path:
+def _work_folder(job: DebiasJob, identity: Any) -> Path:
     """Where this very training is done; another one, with other settings, has another folder."""
     name = digest_of_values([identity, job.seed, job.dtype])[:12]
     return job.out.absolute().with_name(f".{job.out.name}.{name}.training")
 
 
-def _require_change(base: ModelSpec, work: Path, settings: Settings, seed: int) -> tuple[str, dict[str, float]]:
+def _require_change(base: ModelSpec, work: Path, settings: TrainingSettings, seed: int) -> tuple[str, dict[str, float]]:
     """The model's class, and how far its weights moved, relative to their size: of the encoder and of the head."""
     with opened_base(f"hf:{work}", MASK, "cpu") as result:
         old = load_base(base, MASK, settings, seed).model
@@ -183,7 +183,7 @@ def _require_change(base: ModelSpec, work: Path, settings: Settings, seed: int) 
     return type(new).__name__, moved
 
 
-def _moved(job: Job, work: Path, report: Mapping[str, Any]) -> Debiased:
+def _moved(job: DebiasJob, work: Path, report: Mapping[str, Any]) -> DebiasResult:
     """Give the finished folder its name; nothing is left of other attempts."""
     require_new(job.out)
     own = re.compile(rf"\.{re.escape(job.out.name)}\.[0-9a-f]{{12}}\.training")
@@ -191,4 +191,4 @@ def _moved(job: Job, work: Path, report: Mapping[str, Any]) -> Debiased:
         if own.fullmatch(other.name) and other != work:
             shutil.rmtree(other, ignore_errors=True)
     rename_folder(work, job.out)  # last: repeating what was killed before that goes on
-    return Debiased(job.out, report)
+    return DebiasResult(job.out, report)

@@ -11,14 +11,14 @@ import numpy as np
 
 from assay.config.settings import setting
 from assay.errors import UsageError
-from assay.lab.debiasing.attribute_words import Attribute
+from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import Corpus, kinds_of_sentences, names_of_kinds
-from assay.lab.debiasing.method import Job, Method
-from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, project
+from assay.lab.debiasing.method import DebiasJob, DebiasMethod
+from assay.lab.debiasing.projection import ProjectionFit, ProjectionSettings, Vectors, project
 from assay.lab.debiasing.vectors import (
     Floats,
     Labels,
-    Removed,
+    RemovedDirections,
     majority_rate,
     projection_without,
     row_space,
@@ -42,12 +42,14 @@ class InlpSettings(ProjectionSettings):
     clip: str = setting("random", "cut sentences after their attribute word", choices=("random", "never"))
     least_words: int = setting(5, "leave out shorter sentences", least=1)
 
-    def require_some_left(self, attribute: Attribute, width: int) -> None:
+    def require_some_left(self, attribute: AttributeWords, width: int) -> None:
         if self.stop == "never":
             require_some_left(self.rounds, len(names_of_kinds(attribute)), width)
 
 
-def learnt(job: Job, settings: InlpSettings, attribute: Attribute, corpus: Corpus, vectors: Vectors) -> Learnt:
+def learnt(
+    job: DebiasJob, settings: InlpSettings, attribute: AttributeWords, corpus: Corpus, vectors: Vectors
+) -> ProjectionFit:
     """The directions of linear classifiers of sentences with words of one class, of the other, or of none."""
     how = replace(settings.choosing(job.seed), clip=settings.clip == "random", least_words=settings.least_words)
     kinds = kinds_of_sentences(corpus, attribute, how, job.progress)
@@ -72,7 +74,7 @@ def learnt(job: Job, settings: InlpSettings, attribute: Attribute, corpus: Corpu
         "used": {name: len(texts) for name, texts in kinds.texts.items()},
         "split": {"train": len(train), "dev": len(dev), "test": len(test)},
     }
-    return Learnt(counts, removed, told(features, firsts, labels, train, test, removed.basis))
+    return ProjectionFit(counts, removed, told(features, firsts, labels, train, test, removed.basis))
 
 
 def inlp(
@@ -84,7 +86,7 @@ def inlp(
     rounds: int = 80,
     stop_at_chance: bool = False,
     told: Callable[[], None] = lambda: None,
-) -> Removed:
+) -> RemovedDirections:
     """Iterative nullspace projection with linear support vector machines, as bias-bench runs it.
 
     Round i trains a classifier on the features P_i x and adds the directions W_i that it uses (one for two classes, one
@@ -122,7 +124,7 @@ def inlp(
         basis = wider
         ranks.append(len(basis))
         told()
-    return Removed(basis, tuple(accuracy), tuple(ranks), majority, unfinished=unfinished)
+    return RemovedDirections(basis, tuple(accuracy), tuple(ranks), majority, unfinished=unfinished)
 
 
 def require_some_left(rounds: int, classes: int, width: int) -> None:
@@ -151,7 +153,7 @@ def rounds(report: Mapping[str, Any]) -> list[str]:
     return ["", said, "", *table(("rounds", "directions removed", "accuracy"), rows), "", ending]
 
 
-METHOD = Method(
+METHOD = DebiasMethod(
     "inlp",
     "INLP",
     "remove what linear classifiers find of the attribute in the encoder's output (post hoc)",

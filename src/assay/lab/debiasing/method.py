@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.asking.progress import Progress, Silent
+from assay.asking.progress import Progress, SilentProgress
 from assay.config.settings import read_settings
 from assay.errors import UsageError
-from assay.lab.debiasing.attribute_words import Attribute, read_attribute
+from assay.lab.debiasing.attribute_words import AttributeWords, read_attribute
 from assay.lab.training import evaluate, kind_of
 from assay.lab.training.data_files import existing
 from assay.models import find_model
@@ -25,7 +25,7 @@ Evaluate = Callable[[Path], Mapping[str, float]]
 
 
 @dataclass(frozen=True)
-class Method:
+class DebiasMethod:
     """A published method: what it is called, what it does, which settings it has (a dataclass), and `run`.
 
     `stands_for` is its name at length, `does` a line for help texts. `folded`: it changes a finished model and leaves
@@ -38,7 +38,7 @@ class Method:
     does: str
     paper: str
     settings: type
-    run: Callable[[Job], Debiased]
+    run: Callable[[DebiasJob], DebiasResult]
     stands_for: str = ""
     folded: bool = False
     general: bool = False
@@ -47,7 +47,7 @@ class Method:
         """Its settings, read from text."""
         return read_settings(self.settings, given, self.name, remedy="See docs/debias.md.")
 
-    def attribute(self, name: str | None, words: Path | None) -> Attribute:
+    def attribute(self, name: str | None, words: Path | None) -> AttributeWords:
         """The attribute that it needs, of the packaged list or of a file of words."""
         if name is None:
             problem = f"{self.name} needs an attribute, such as gender."
@@ -56,10 +56,10 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Job:
+class DebiasJob:
     """One call of `debias`. `settings` are still text; each method reads its own."""
 
-    method: Method
+    method: DebiasMethod
     model: str
     out: Path
     corpus: Path
@@ -70,7 +70,7 @@ class Job:
     device: str = "auto"
     dtype: str = "auto"
     evaluate: Evaluate | None = None
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=SilentProgress)
 
     def command(self) -> str:
         """The same job for the command line."""
@@ -82,7 +82,7 @@ class Job:
         ending = ["--out", str(self.out), "--seed", str(self.seed)]
         return shlex.join(["assay", "debias", self.method.name, *options, *ending])
 
-    def report(self, attribute: Attribute | None, corpus_digest: str | None) -> dict[str, Any]:
+    def report(self, attribute: AttributeWords | None, corpus_digest: str | None) -> dict[str, Any]:
         """How assay.json begins, whatever the method."""
         words = None if attribute is None else {"file": self.words and self.words.name, "digest": attribute.digest}
         return {
@@ -98,7 +98,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Debiased:
+class DebiasResult:
     """A model that was made: its folder, for `hf:`, and what is in its assay.json."""
 
     folder: Path

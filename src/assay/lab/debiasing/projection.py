@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from assay.config.settings import setting
 from assay.errors import UsageError
 from assay.files.atomic import folder_beside, rename_folder
-from assay.lab.debiasing.attribute_words import Attribute
-from assay.lab.debiasing.corpus import Choosing, Corpus
+from assay.lab.debiasing.attribute_words import AttributeWords
+from assay.lab.debiasing.corpus import Corpus, SentenceSelection
 from assay.lab.debiasing.folding import find_places, fold
-from assay.lab.debiasing.method import Debiased, Job, cost, require_space
-from assay.lab.debiasing.vectors import Removed, head_inputs, sentence_vectors
+from assay.lab.debiasing.method import DebiasJob, DebiasResult, cost, require_space
+from assay.lab.debiasing.vectors import RemovedDirections, head_inputs, sentence_vectors
 from assay.lab.model_card import debiased_card, listed
 from assay.lab.training import KINDS, kind_of
 from assay.lab.training.base_model import copy_tokenizer, opened_base
@@ -50,21 +50,21 @@ class ProjectionSettings:
     length: int = setting(0, "the most tokens per sentence; 0: as many as the model reads", least=0)
     head: str = setting("choice", "which head of the built-in model", choices=("span", "mask", "choice"))
 
-    def choosing(self, seed: int) -> Choosing:
+    def choosing(self, seed: int) -> SentenceSelection:
         """How sentences are chosen."""
         lower, whole = self.case == "lower", self.match == "token"
-        return Choosing(limit=self.sentences, lower=lower, whole_tokens=whole, seed=seed)
+        return SentenceSelection(limit=self.sentences, lower=lower, whole_tokens=whole, seed=seed)
 
-    def require_some_left(self, attribute: Attribute, width: int) -> None:
+    def require_some_left(self, attribute: AttributeWords, width: int) -> None:
         """Refuse what would leave no direction of a model of this width."""
 
 
 @dataclass(frozen=True)
-class Learnt:
+class ProjectionFit:
     """How many sentences there were, what is to be removed, and what a probe tells on sentences kept for the end."""
 
     sentences: Mapping[str, Any]
-    removed: Removed
+    removed: RemovedDirections
     told: Mapping[str, Mapping[str, float]]
 
 
@@ -75,10 +75,10 @@ P = TypeVar("P", bound=ProjectionSettings)
 
 
 def project(
-    job: Job,
-    learnt: Callable[[Job, P, Attribute, Corpus, Vectors], Learnt],
+    job: DebiasJob,
+    learnt: Callable[[DebiasJob, P, AttributeWords, Corpus, Vectors], ProjectionFit],
     told_of_rounds: Callable[[Mapping[str, Any]], list[str]] = lambda report: [],
-) -> Debiased:
+) -> DebiasResult:
     """Make the model of a method that learns from sentences what to remove; `told_of_rounds` is what its card adds."""
     settings: P = job.method.read_settings(job.settings)
     if job.dtype not in ("auto", "float32"):
@@ -128,11 +128,11 @@ def project(
             card = _card(job, report, told_of_rounds(report))
             (folder / "README.md").write_text(card, encoding="utf-8", newline="\n")
             rename_folder(folder, job.out)
-    return Debiased(job.out, json.loads(text))
+    return DebiasResult(job.out, json.loads(text))
 
 
 @contextmanager
-def _opened(job: Job, settings: ProjectionSettings) -> Iterator[ModelSpec]:
+def _opened(job: DebiasJob, settings: ProjectionSettings) -> Iterator[ModelSpec]:
     """The model to begin with, which has to have a head whose input can be projected."""
     with opened_base(job.model, KINDS[settings.head], job.device, "float32") as spec:
         if spec.kind != "hf" or "text" in spec.abilities or kind_of(spec.abilities) is None:
@@ -145,7 +145,7 @@ def _opened(job: Job, settings: ProjectionSettings) -> Iterator[ModelSpec]:
         yield spec
 
 
-def _save_subspace(path: Path, removed: Removed) -> None:
+def _save_subspace(path: Path, removed: RemovedDirections) -> None:
     np.savez(
         path,
         allow_pickle=False,
@@ -170,7 +170,7 @@ _LIMITS = (
 )
 
 
-def _card(job: Job, report: Mapping[str, Any], rounds: list[str]) -> str:
+def _card(job: DebiasJob, report: Mapping[str, Any], rounds: list[str]) -> str:
     removed, sentences, probe = report["removed"], report["sentences"], report["probe"]
     held_out, first = probe["held_out"], probe["first_token"]
     share = removed["share"]

@@ -8,11 +8,11 @@ import numpy as np
 
 from assay.config.settings import setting
 from assay.errors import ModelError, UsageError
-from assay.lab.debiasing.attribute_words import Attribute
+from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import Corpus, counterfactual_sentences
-from assay.lab.debiasing.method import Job, Method
-from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, project
-from assay.lab.debiasing.vectors import Floats, Removed, split, told
+from assay.lab.debiasing.method import DebiasJob, DebiasMethod
+from assay.lab.debiasing.projection import ProjectionFit, ProjectionSettings, Vectors, project
+from assay.lab.debiasing.vectors import Floats, RemovedDirections, split, told
 
 _NOISE = 1e-12  # relative to the largest variance: directions with less are rounding errors
 
@@ -25,7 +25,9 @@ class SentenceSettings(ProjectionSettings):
     components: int = setting(1, "how many principal components to remove", least=1)
 
 
-def learnt(job: Job, settings: SentenceSettings, attribute: Attribute, corpus: Corpus, vectors: Vectors) -> Learnt:
+def learnt(
+    job: DebiasJob, settings: SentenceSettings, attribute: AttributeWords, corpus: Corpus, vectors: Vectors
+) -> ProjectionFit:
     """The directions in which sentences differ from the same ones with counterparts of their attribute words."""
     how = settings.choosing(job.seed)
     found = counterfactual_sentences(corpus, attribute, how, job.progress)
@@ -46,7 +48,9 @@ def learnt(job: Job, settings: SentenceSettings, attribute: Attribute, corpus: C
         "split": {"train": len(rest), "test": len(test)},
     }
     accuracy = (held_out["before"], held_out["after"])
-    return Learnt(counts, Removed(basis, accuracy, (0, len(basis)), held_out["majority"], share), tells)
+    return ProjectionFit(
+        counts, RemovedDirections(basis, accuracy, (0, len(basis)), held_out["majority"], share), tells
+    )
 
 
 def sentence_debias(features: Floats, components: int = 1) -> tuple[Floats, float]:
@@ -76,7 +80,7 @@ def sentence_debias(features: Floats, components: int = 1) -> tuple[Floats, floa
     return basis * signs[:, None], float(sizes[::-1][:components].sum() / sizes.sum())
 
 
-METHOD = Method(
+METHOD = DebiasMethod(
     "sentence",
     "SentenceDebias",
     "SentenceDebias: remove the first principal component of counterparts' differences (post hoc)",

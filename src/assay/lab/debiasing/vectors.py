@@ -110,7 +110,7 @@ def _means_and_firsts(model: Any, inputs: Mapping[str, Tensor]) -> NDArray[np.fl
 
 
 @dataclass(frozen=True)
-class Removed:
+class RemovedDirections:
     """What is removed, and what a linear probe could tell before and after.
 
     basis: orthonormal rows (removed, width). accuracy: of the probe on sentences that it was not trained on, at first
@@ -149,7 +149,7 @@ def row_space(matrix: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Probe:
+class LinearProbe:
     """A linear classifier of the attribute without intercept: `weights` (1 or class, width)."""
 
     weights: Floats
@@ -163,7 +163,7 @@ class Probe:
         return float((self.classes[told] == labels).mean())
 
 
-def train_probe(features: Floats, labels: Labels) -> Probe:
+def train_probe(features: Floats, labels: Labels) -> LinearProbe:
     """The classifier that scikit-learn's LinearSVC is; more than two classes are each told from the rest, side by side.
 
     That is what LinearSVC does with them itself, one after the other.
@@ -181,7 +181,7 @@ def train_probe(features: Floats, labels: Labels) -> Probe:
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = list(threads.map(fit, tasks))
     weights, converged = zip(*fitted, strict=True)
-    return Probe(np.array(weights), classes, all(converged))
+    return LinearProbe(np.array(weights), classes, all(converged))
 
 
 def told(

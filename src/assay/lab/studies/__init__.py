@@ -12,10 +12,10 @@ page.py        report.html: models, probes, and what changed against the models 
 
 from __future__ import annotations
 
-from assay.lab.studies.run_study import Failure, Planned, Studied, Told, plan, require_jobs, study
-from assay.lab.studies.step_context import Makers
+from assay.lab.studies.run_study import StepFailure, StudyListener, StudyPreview, StudyResult, plan, require_jobs, study
+from assay.lab.studies.step_context import StudyActions
 from assay.lab.studies.study_file import packaged_studies, read_study
-from assay.lab.studies.study_record import State
+from assay.lab.studies.study_record import StepState
 
-__all__ = ["Failure", "Makers", "Planned", "State", "Studied", "Told"]
+__all__ = ["StepFailure", "StepState", "StudyActions", "StudyListener", "StudyPreview", "StudyResult"]
 __all__ += ["packaged_studies", "plan", "read_study", "require_jobs", "study"]

@@ -20,16 +20,25 @@ from assay.files.atomic import write_atomically
 from assay.files.decoding import json_value, require_typed
 from assay.files.opening import read_whole, reason
 from assay.lab.debiasing import METHODS
-from assay.lab.studies.steps import COMPARISON, Compare, RunProbe, scores_of
+from assay.lab.studies.steps import COMPARISON, CompareRuns, RunProbe, scores_of
 from assay.lab.studies.study_file import StudyFile
-from assay.lab.studies.study_record import Record
-from assay.presentation.elements import Column, Group, Kind, Row, Section, Table, TableCell, Tools
-from assay.presentation.rich_text import Figure, Link, Name, Strong, Text, listed, task_score_text
+from assay.lab.studies.study_record import StudyRecord
+from assay.presentation.elements import (
+    CellKind,
+    DisplayTable,
+    RowGroup,
+    Section,
+    TableCell,
+    TableColumn,
+    TableRow,
+    TableTools,
+)
+from assay.presentation.rich_text import NumberText, PageLink, Strong, Text, Verbatim, listed, task_score_text
 from assay.probes import across, of_study, present, probes
 from assay.report.headline import beside
-from assay.report.html import Told
+from assay.report.html import RunView
 from assay.report.html import render as render_report
-from assay.report.html_elements import Blocks
+from assay.report.html_elements import ElementRenderer
 from assay.report.page_templates import environment, script_and_digest
 from assay.results.findings import Cell, Estimate, is_claimed
 from assay.results.findings import Table as Data
@@ -56,7 +65,7 @@ HOW = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class StudyRunView:
     """A finished run of the study, its content under the model's title."""
 
     step: RunProbe
@@ -67,10 +76,10 @@ class Asked:
         return f"runs/{quote(self.step.name, safe='')}/report.html"
 
 
-def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: Record) -> Path | None:
+def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: StudyRecord) -> Path | None:
     """Write a study's page, and the page of all runs; return the study's, or None if no run is finished."""
     asked = [
-        Asked(run, _titled(open_bare(run.folder(out)), label))
+        StudyRunView(run, _titled(open_bare(run.folder(out)), label))
         for run, label in labels(runs, file)
         if "finished" in record.of(run) and (run.folder(out) / "findings.json").is_file()
     ]
@@ -84,15 +93,15 @@ def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: Rec
     return out / "report.html"
 
 
-def _compared(out: Path, runs: Sequence[Asked], record: Record) -> dict[str, Compared]:
+def _compared(out: Path, runs: Sequence[StudyRunView], record: StudyRecord) -> dict[str, StudyComparison]:
     """The comparisons of these runs as they are now, by the run that is compared."""
     titles = {run.step.name: run.content.model for run in runs}
     found = {}
-    for known in record.part(Compare.part).values():
+    for known in record.part(CompareRuns.part).values():
         run, baseline = known["run"], known["baseline"]
         if "finished" in known and {run, baseline} <= titles.keys() and record.holds(known, (run, baseline)):
-            told = _read(out / Compare.home / run / COMPARISON)
-            found[run] = Compared(run, titles[run], titles[baseline], told)
+            told = _read(out / CompareRuns.home / run / COMPARISON)
+            found[run] = StudyComparison(run, titles[run], titles[baseline], told)
     return found
 
 
@@ -106,7 +115,7 @@ class _Difference(TypedDict):
     worse: Estimate | None
 
 
-class _Told(TypedDict):
+class _ComparisonJson(TypedDict):
     """What is used of a comparison.json; nothing else of it can be, since its types are not checked."""
 
     probe: str
@@ -115,10 +124,10 @@ class _Told(TypedDict):
     tables: dict[str, list[dict[str, Any]]]
 
 
-def _read(path: Path) -> _Told:
+def _read(path: Path) -> _ComparisonJson:
     try:
-        content: _Told = json_value(read_whole(path))
-        require_typed(content, _Told)
+        content: _ComparisonJson = json_value(read_whole(path))
+        require_typed(content, _ComparisonJson)
         for each in content["differences"]:
             Difference.from_json(each)
     except (OSError, ValueError, TypeError) as error:
@@ -142,7 +151,9 @@ def labels(runs: Sequence[RunProbe], file: StudyFile) -> list[tuple[RunProbe, st
     return found
 
 
-def render(file: StudyFile, runs: Sequence[Asked], record: Record, compared: Mapping[str, Compared]) -> str:
+def render(
+    file: StudyFile, runs: Sequence[StudyRunView], record: StudyRecord, compared: Mapping[str, StudyComparison]
+) -> str:
     """The page as text."""
     tasks = _tasks(file, record)
     asked = dict.fromkeys(run.step.probe for run in runs)
@@ -155,7 +166,7 @@ def render(file: StudyFile, runs: Sequence[Asked], record: Record, compared: Map
     page = environment().get_template("study.html")
     return page.render(
         study=file,
-        models=Blocks("models").sections([Section([_models(file, record, tasks)])]),
+        models=ElementRenderer("models").sections([Section([_models(file, record, tasks)])]),
         parts=parts,
         record=record.content,
         failed={name: str(known["error"]["problem"]) for name, known in done.items() if known.get("error")},
@@ -166,10 +177,10 @@ def render(file: StudyFile, runs: Sequence[Asked], record: Record, compared: Map
 
 
 def _part(
-    anchor: str, runs: Sequence[Asked], file: StudyFile, tasks: Tasks, compared: Mapping[str, Compared]
+    anchor: str, runs: Sequence[StudyRunView], file: StudyFile, tasks: Tasks, compared: Mapping[str, StudyComparison]
 ) -> dict[str, Any]:
     """A probe: its runs, what only a study shows about them, the models side by side, its charts over models."""
-    contents, several, view = [run.content for run in runs], len(runs) > 1, Blocks(anchor)
+    contents, several, view = [run.content for run in runs], len(runs) > 1, ElementRenderer(anchor)
     headlines = [present(content).scorecard.estimates for content in contents]
     changes = changes_of(
         [compared[run.step.name] for run in runs if run.step.name in compared],
@@ -179,7 +190,7 @@ def _part(
         "anchor": anchor,
         "runs": runs,
         "found": view.text(_found(contents, changes)),
-        "template": Told(contents[0], anchor),
+        "template": RunView(contents[0], anchor),
         "of_study": view.sections(of_study([_made(run, file, tasks[run.step.model]) for run in runs])),
         "changes": changes,
         "changed": view.sections([Section([changes.summary])] if changes else []),
@@ -188,7 +199,7 @@ def _part(
     }
 
 
-def _found(runs: Sequence[Run], changes: Changes | None) -> Text:
+def _found(runs: Sequence[Run], changes: ProbeChanges | None) -> Text:
     """What was found: the clear differences, and the verdicts of the runs."""
     judged = Counter(str(run.findings.verdict.says) for run in runs if run.findings.verdict)
     verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
@@ -196,7 +207,7 @@ def _found(runs: Sequence[Run], changes: Changes | None) -> Text:
     return listed([*([changes.found] if changes else []), *said], " ")
 
 
-def _made(run: Asked, file: StudyFile, task: TaskScore | None) -> StudyRun:
+def _made(run: StudyRunView, file: StudyFile, task: TaskScore | None) -> StudyRun:
     name = run.step.model
     baseline = file.baseline(name)
     methods = [
@@ -213,7 +224,7 @@ def _made(run: Asked, file: StudyFile, task: TaskScore | None) -> StudyRun:
 # --- the models
 
 
-def _tasks(file: StudyFile, record: Record) -> Tasks:
+def _tasks(file: StudyFile, record: StudyRecord) -> Tasks:
     """What each model scores at its task, beside its baseline."""
     scores = {name: scores_of(record.part("models").get(name, {}).get("scores")) for name in file.models}
     return {name: task_score(own, scores.get(file.baseline(name) or "", {})) for name, own in scores.items()}
@@ -225,7 +236,7 @@ def task_score(scores: Mapping[str, Estimate], before: Mapping[str, Estimate]) -
     return TaskScore(metrics[0], scores[metrics[0]], before.get(metrics[0])) if metrics else None
 
 
-def _models(file: StudyFile, record: Record, tasks: Tasks) -> Table:
+def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
     """The table of models, in the file's order."""
     rows, lines = [], []
     for name, model in file.models.items():
@@ -234,20 +245,20 @@ def _models(file: StudyFile, record: Record, tasks: Tasks) -> Table:
         before = file.baseline(name)
         baseline = file.models[before].title if before else None
         change = task.change if task else None
-        title: Text = Name(model.title)
+        title: Text = Verbatim(model.title)
         if "finished" in known:
-            title = Link(title, f"models/{quote(name, safe='')}/README.md")
-        failed: list[Text] = [" ", Strong("failed:"), " ", Name(error)] if error else []
+            title = PageLink(title, f"models/{quote(name, safe='')}/README.md")
+        failed: list[Text] = [" ", Strong("failed:"), " ", Verbatim(error)] if error else []
         score: Text = [f"{task.metric.replace('_', ' ')} ", task_score_text(task)] if task else ""
-        signed = "" if change is None else Figure(f"{'+' if change > 0 else ''}{number(change)}")
+        signed = "" if change is None else NumberText(f"{'+' if change > 0 else ''}{number(change)}")
         spent = "" if seconds is None else seconds
-        rows.append(Row([title, [Name(made), *failed], score, Name(baseline or ""), signed, spent]))
+        rows.append(TableRow([title, [Verbatim(made), *failed], score, Verbatim(baseline or ""), signed, spent]))
         e = task.score if task else None
         numbers: list[Cell] = [e.value, e.low, e.high] if e else [None] * 3
         named: list[Cell] = [name, model.title, made, task.metric if task else None]
         lines.append([*named, *numbers, baseline, change, seconds])
     columns = ("name", "title", "made", "metric", "score", "low", "high", "baseline", "change", "seconds")
-    return Table(
+    return DisplayTable(
         title="The models and their task scores",
         how="each model, how it was made and, if evaluation data were given, its task score with a 95% interval. The "
         "change is relative to the baseline; below zero, the model became worse at its task.",
@@ -255,12 +266,15 @@ def _models(file: StudyFile, record: Record, tasks: Tasks) -> Table:
         file="study-models",
         anchor="table",
         columns=[
-            *(Column(head, Kind.TEXT) for head in ("model", "how it was made", "task score", "baseline", "change")),
-            Column("seconds", Kind.COUNT),
+            *(
+                TableColumn(head, CellKind.TEXT)
+                for head in ("model", "how it was made", "task score", "baseline", "change")
+            ),
+            TableColumn("seconds", CellKind.COUNT),
         ],
-        groups=[Group(rows)],
-        sort=Tools.NONE,
-        filter=Tools.NONE,
+        groups=[RowGroup(rows)],
+        sort=TableTools.NONE,
+        filter=TableTools.NONE,
     )
 
 
@@ -286,13 +300,13 @@ def _titled(content: Run, title: str) -> Run:
 
 
 @dataclass(frozen=True)
-class Compared:
+class StudyComparison:
     """A comparison of the study: two runs by their titles, and the content of comparison.json."""
 
     run: str
     model: str
     baseline: str
-    told: _Told
+    told: _ComparisonJson
 
     @property
     def link(self) -> str:
@@ -312,15 +326,15 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Changes:
+class ProbeChanges:
     """A probe's comparisons: what they found, a row for each model, and the differences of its headline numbers."""
 
     found: Text
-    summary: Table
-    differences: Table
+    summary: DisplayTable
+    differences: DisplayTable
 
 
-def changes_of(compared: Sequence[Compared], headline: Sequence[Estimate]) -> Changes | None:
+def changes_of(compared: Sequence[StudyComparison], headline: Sequence[Estimate]) -> ProbeChanges | None:
     """What a probe's comparisons show; `headline` has the estimates whose changes are listed one by one."""
     if not compared:
         return None
@@ -329,10 +343,10 @@ def changes_of(compared: Sequence[Compared], headline: Sequence[Estimate]) -> Ch
     chart = {"title": "Differences in the headline numbers on the same questions", "anchor": "against-each"}
     probe = found[0].probe if found else ""
     differences = differences_block(found, several=True, file=f"{probe}-differences", **chart)
-    return Changes(_in_all(compared), _summary(compared), differences)
+    return ProbeChanges(_in_all(compared), _summary(compared), differences)
 
 
-def _in_all(compared: Sequence[Compared]) -> Text:
+def _in_all(compared: Sequence[StudyComparison]) -> Text:
     """How many differences were tested in all comparisons, how many are clear, and the largest clear one."""
     tested, clear = tested_and_clear([each for own in compared for each in own.differences])
     changed = [own for each in compared if (own := each.items)]
@@ -344,18 +358,18 @@ def _in_all(compared: Sequence[Compared]) -> Text:
         none = f"{plural(tested, 'difference')} tested, none clear." if tested else "No difference could be tested."
         return f"{none}{items}"
     worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
-    largest: Text = [Name(clear[0].model), ", ", _told(clear[0])]
+    largest: Text = [Verbatim(clear[0].model), ", ", _told(clear[0])]
     counts = f"{plural(tested, 'difference')} tested, {count(len(clear))} clear: {better} better, {worse} worse."
     return [f"{counts} The largest: ", largest, f".{items}"]
 
 
-def _items(compared: Sequence[Compared]) -> str:
+def _items(compared: Sequence[StudyComparison]) -> str:
     """What single items are called, such as words; empty if no comparison has any."""
     tables = (name for each in compared for name in each.told["tables"] if name.endswith(OF_ITEMS))
     return next((f"{name.removesuffix(OF_ITEMS)}s" for name in tables), "")
 
 
-def _summary(compared: Sequence[Compared]) -> Table:
+def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
     items = _items(compared)
     rows, lines = [], []
     for each in compared:
@@ -364,34 +378,34 @@ def _summary(compared: Sequence[Compared]) -> Table:
         changed: list[TableCell] = [f"{count(each.items[0])} of {count(each.items[1])}" if each.items else ""]
         told = listed([_told(d) for d in clear[:MOST_TOLD]], "; ")
         if not tested:
-            told = listed([Name(note) for note in each.told["notes"]], "; ")
-        names: list[TableCell] = [Name(each.model), Name(each.baseline)]
+            told = listed([Verbatim(note) for note in each.told["notes"]], "; ")
+        names: list[TableCell] = [Verbatim(each.model), Verbatim(each.baseline)]
         counts: list[TableCell] = [tested, len(clear), worse, better, *(changed if items else ())]
-        rows.append(Row([*names, *counts, told, Link("page", each.link)]))
+        rows.append(TableRow([*names, *counts, told, PageLink("page", each.link)]))
         line: list[Cell] = [each.run, each.model, each.baseline, tested, len(clear), worse, better]
         lines.append([*line, *(each.items or (None, None))])
     heads = ("differences tested", "clear", "worse", "better", *([f"{items} changed"] if items else []))
     columns = ("run", "model", "compared_with", "tested", "clear", "worse", "better")
     more = f" {items.capitalize()} changed: how many changed clearly, of those tested." if items else ""
-    return Table(
+    return DisplayTable(
         title="What changed relative to the baseline",
         how=HOW + more,
         data=Data((*columns, f"{items or 'items'}_clear", f"{items or 'items'}_tested"), lines),
         file=f"{compared[0].told['probe'] or 'study'}-against",
         anchor="against",
         columns=[
-            *(Column(head, Kind.TEXT) for head in ("model", "baseline")),
-            *(Column(head, Kind.COUNT, wraps=True) for head in heads),
-            *(Column(head, Kind.TEXT) for head in ("largest clear differences", "all")),
+            *(TableColumn(head, CellKind.TEXT) for head in ("model", "baseline")),
+            *(TableColumn(head, CellKind.COUNT, wraps=True) for head in heads),
+            *(TableColumn(head, CellKind.TEXT) for head in ("largest clear differences", "all")),
         ],
-        groups=[Group(rows)],
-        filter=Tools.NONE,
+        groups=[RowGroup(rows)],
+        filter=TableTools.NONE,
         narrow=True,
     )
 
 
 def _told(difference: Difference) -> Text:
-    return [*about(difference), ": ", Figure(f"{number(difference.before)} to {number(difference.after)}")]
+    return [*about(difference), ": ", NumberText(f"{number(difference.before)} to {number(difference.after)}")]
 
 
 def _direction(difference: Difference) -> float:

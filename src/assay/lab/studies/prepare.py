@@ -17,9 +17,9 @@ from assay.engine.store import digest_of_arrays
 from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, digest_of_file
 from assay.lab.studies.schedule import Schedule, schedule_of
-from assay.lab.studies.step_context import Makers, Work
+from assay.lab.studies.step_context import StepContext, StudyActions
 from assay.lab.studies.steps import RunProbe, Step
-from assay.lab.studies.study_file import PACKAGED, Entry, Model, Runs, StudyFile
+from assay.lab.studies.study_file import PACKAGED, Entry, RunsEntry, StudyFile, StudyModel
 from assay.lab.training import kind_of
 from assay.lab.training.choice_data import labels_file
 from assay.models import is_name, known_names
@@ -29,7 +29,7 @@ from assay.probes.base import Prepared as Questions
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyModel:
     """A model that need not be made: its name for assay, what tells it apart, and what was found of it.
 
     A hub's is not fetched for this, and is told apart by its name there, fetched or not: pin a revision in it.
@@ -50,18 +50,20 @@ class Study:
     file: StudyFile
     out: Path
     folders: Sequence[Path]
-    makers: Makers
+    makers: StudyActions
     schedule: Schedule = field(init=False)
     steps: Sequence[Step] = ()
-    ready: dict[str, Ready] = field(default_factory=dict)
+    ready: dict[str, ReadyModel] = field(default_factory=dict)
     _digests: dict[Path, str] = field(default_factory=dict)
     _questions: dict[str, Questions] = field(default_factory=dict)
 
-    def work(self, device: str, dtype: str) -> Work:
+    def work(self, device: str, dtype: str) -> StepContext:
         """What a step needs, here or in another process."""
         kinds = {name: kind_of(able or ()) for name, able in self.schedule.abilities.items()}
         heads = {name: kind.name if kind else None for name, kind in kinds.items()}
-        return Work(self.out, self.makers, {name: self.spec(name) for name in self.file.models}, heads, device, dtype)
+        return StepContext(
+            self.out, self.makers, {name: self.spec(name) for name in self.file.models}, heads, device, dtype
+        )
 
     # --- models
 
@@ -83,14 +85,14 @@ class Study:
         step.prepare(self)
         return step.recipe
 
-    def fetch(self, models: Sequence[Model]) -> None:
+    def fetch(self, models: Sequence[StudyModel]) -> None:
         """Find ready models wherever they are."""
         for model in models:
             ready = self.ready[model.name]
             if ready.found is None:
                 self.ready[model.name] = replace(ready, found=self._find(model, ready.spec))
 
-    def abilities(self, model: Model) -> frozenset[str] | None:
+    def abilities(self, model: StudyModel) -> frozenset[str] | None:
         """What a ready model can do: the built-in one and those in folders are found at once, a hub's when fetched."""
         if model.name not in self.ready:
             if not is_name(model.value):
@@ -101,11 +103,11 @@ class Study:
             folder = self.file.toml.path.resolve().parent / Path(rest).expanduser()
             spec = f"{kind}:{folder.resolve()}" if is_path else model.value
             found = self._find(model, spec) if is_path or not colon else None
-            self.ready[model.name] = Ready(spec, found.digest if found else spec, found)
+            self.ready[model.name] = ReadyModel(spec, found.digest if found else spec, found)
         known = self.ready[model.name].found
         return None if known is None else known.abilities
 
-    def _find(self, model: Model, spec: str) -> ModelSpec:
+    def _find(self, model: StudyModel, spec: str) -> ModelSpec:
         try:
             return self.makers.find(spec, Options(device="cpu"))  # which does not look for devices
         except UsageError as error:
@@ -128,7 +130,7 @@ class Study:
         problem = f'"{key}" is {written!r}, but there is no such file or folder in {where}.'
         raise entry.error(problem, remedy, key, code="missing-file")
 
-    def official_data(self, probe: str, runs: Runs) -> Path | None:
+    def official_data(self, probe: str, runs: RunsEntry) -> Path | None:
         """The official data that a run needs, if it needs any."""
         if runs.data is not None:
             return self.place(runs.data, "data", runs)
@@ -149,7 +151,7 @@ class Study:
     def questions(self, run: RunProbe) -> Questions:
         """What a run asks; set up once for all runs with the same questions, since that may read large files."""
         others = {self.spec(name): self.schedule.abilities[name] for name in run.needs[1:]}
-        expected = _Expected(self._expected(run), others)
+        expected = _ExpectedAsk(self._expected(run), others)
         key = repr((run.probe, run.request, sorted(expected.abilities), others))
         if key not in self._questions:
             self._questions[key] = method_of(run.probe).prepare(run.request, expected)
@@ -166,7 +168,7 @@ class Study:
 
 
 def prepare(
-    file: StudyFile, out: Path, makers: Makers, *, data: str | Path | None, only: Sequence[str], fetch: bool
+    file: StudyFile, out: Path, makers: StudyActions, *, data: str | Path | None, only: Sequence[str], fetch: bool
 ) -> Study:
     """Everything that can be wrong is found here, and said with its file, place and remedy.
 
@@ -224,16 +226,16 @@ def _digest(place: Path) -> str:
 
 
 @dataclass(frozen=True)
-class _Expected:
+class _ExpectedAsk:
     """Stands for a model that may not be there yet: it can do these things, and every word is one token to it."""
 
     abilities: frozenset[str]
     others: Mapping[str, frozenset[str] | None]
     ways: tuple[str, ...] = ()
 
-    def of(self, model: str) -> _Expected:
+    def of(self, model: str) -> _ExpectedAsk:
         known = self.others.get(model)
-        return _Expected(frozenset({"fill", "mask"}) if known is None else known, {})
+        return _ExpectedAsk(frozenset({"fill", "mask"}) if known is None else known, {})
 
     def keep(self, arrays: Arrays) -> str:
         return digest_of_arrays(arrays)

@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.asking.progress import Progress, Silent
+from assay.asking.progress import Progress, SilentProgress
 from assay.errors import AssayError, UsageError
 from assay.lab.studies.page import write_page
 from assay.lab.studies.prepare import Study, prepare
-from assay.lab.studies.step_context import Makers, Outcome, Processes, Work
+from assay.lab.studies.step_context import Outcome, StepContext, StepProcesses, StudyActions
 from assay.lab.studies.steps import Step
 from assay.lab.studies.study_file import StudyFile, find_study, read_study
-from assay.lab.studies.study_record import Record, State, open_record, read_record, require_study, set_aside
+from assay.lab.studies.study_record import StepState, StudyRecord, open_record, read_record, require_study, set_aside
 from assay.runs.audit import stamp
 
 
 @dataclass(frozen=True)
-class Failure:
+class StepFailure:
     """A step that failed, and why; `because` names one that failed before, without which this one could not begin."""
 
     step: str
@@ -33,12 +33,12 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Studied:
+class StudyResult:
     """A study that was gone through: folder, the content of study.json, what failed, and the page if there is one."""
 
     folder: Path
     record: Mapping[str, Any]
-    failures: Sequence[Failure]
+    failures: Sequence[StepFailure]
     page: Path | None
 
     @property
@@ -48,18 +48,18 @@ class Studied:
 
 
 @dataclass(frozen=True)
-class Planned:
+class StudyPreview:
     """What a study would do: its steps in their order, each with how far it is."""
 
     folder: Path
     study: Study
-    steps: Sequence[tuple[Step, State]]
+    steps: Sequence[tuple[Step, StepState]]
 
 
-class Told:
+class StudyListener:
     """Hears what a study is doing; the command line prints it."""
 
-    def begins(self, step: Step, number: int, total: int, state: State) -> None:
+    def begins(self, step: Step, number: int, total: int, state: StepState) -> None:
         pass
 
     def moved(self, step: Step, place: Path) -> None:
@@ -68,7 +68,7 @@ class Told:
     def done(self, step: Step, seconds: float) -> None:
         pass
 
-    def failed(self, step: Step, failure: Failure) -> None:
+    def failed(self, step: Step, failure: StepFailure) -> None:
         pass
 
 
@@ -82,9 +82,9 @@ def study(
     dtype: str = "auto",
     jobs: int = 1,
     progress: Progress | None = None,
-    told: Told | None = None,
-    makers: Makers | None = None,
-) -> Studied:
+    told: StudyListener | None = None,
+    makers: StudyActions | None = None,
+) -> StudyResult:
     """Make a study's models, ask its questions, and write one page about all of it.
 
     file: a study file, or the name of one that comes with assay. out: the study's folder (runs/study-NAME). data: the
@@ -95,16 +95,16 @@ def study(
     """
     require_jobs(jobs)
     read, folder = _opened(file, out)
-    ready = prepare(read, folder, makers or Makers(), data=data, only=only, fetch=True)
+    ready = prepare(read, folder, makers or StudyActions(), data=data, only=only, fetch=True)
     with open_record(folder, read) as record:
         record.begin(ready)
         work = ready.work(device, dtype)
-        failures = _Runner(ready.steps, work, record, jobs, progress or Silent(), told or Told()).run()
+        failures = _Runner(ready.steps, work, record, jobs, progress or SilentProgress(), told or StudyListener()).run()
         page = write_page(folder, read, ready.schedule.runs, record)
         if not failures and not only:
             record.content["finished"] = stamp()["started"]
         record.write()
-    return Studied(folder, record.content, failures, page)
+    return StudyResult(folder, record.content, failures, page)
 
 
 def plan(
@@ -113,13 +113,13 @@ def plan(
     *,
     data: str | Path | None = None,
     only: Sequence[str] = (),
-    makers: Makers | None = None,
-) -> Planned:
+    makers: StudyActions | None = None,
+) -> StudyPreview:
     """What `study` would do with the same arguments; everything is checked, nothing is made, asked or fetched."""
     read, folder = _opened(file, out)
-    ready = prepare(read, folder, makers or Makers(), data=data, only=only, fetch=False)
+    ready = prepare(read, folder, makers or StudyActions(), data=data, only=only, fetch=False)
     record = read_record(folder)
-    return Planned(folder, ready, [(step, record.state(step)) for step in ready.steps])
+    return StudyPreview(folder, ready, [(step, record.state(step)) for step in ready.steps])
 
 
 def require_jobs(jobs: int) -> None:
@@ -144,20 +144,20 @@ class _Runner:
     """Has a study's steps done, `jobs` at a time; notes what came of them."""
 
     steps: Sequence[Step]
-    work: Work
-    record: Record
+    work: StepContext
+    record: StudyRecord
     jobs: int
     progress: Progress
-    told: Told
-    failures: dict[str, Failure] = field(default_factory=dict)
+    told: StudyListener
+    failures: dict[str, StepFailure] = field(default_factory=dict)
     began: dict[str, float] = field(default_factory=dict)  # when, of the steps that are being done
 
-    def run(self) -> list[Failure]:
+    def run(self) -> list[StepFailure]:
         """All steps; returns what failed, in the steps' order."""
         waiting = dict(enumerate(self.steps, 1))
         if self.jobs > 1:
             self.progress.start("study", len(self.steps), "steps")
-        with Processes(self.work, self.jobs) as processes:
+        with StepProcesses(self.work, self.jobs) as processes:
             for number in self._settled(waiting):
                 self._begin(waiting.pop(number), number, processes)
             while waiting or self.began:
@@ -172,7 +172,7 @@ class _Runner:
         """The finished steps with all that they need; reported first, so progress continues where it stopped."""
         open_, found = {step.name for step in waiting.values()}, []
         for number, step in waiting.items():
-            if open_.isdisjoint(step.needs) and self.record.state(step) is State.DONE:
+            if open_.isdisjoint(step.needs) and self.record.state(step) is StepState.DONE:
                 open_.discard(step.name)
                 found.append(number)
         return found
@@ -182,19 +182,19 @@ class _Runner:
         missing = {step.name for step in waiting.values()} | self.began.keys()
         return next((number for number, step in waiting.items() if missing.isdisjoint(step.needs)), None)
 
-    def _begin(self, step: Step, number: int, processes: Processes) -> None:
+    def _begin(self, step: Step, number: int, processes: StepProcesses) -> None:
         state = self.record.state(step)
         self.told.begins(step, number, len(self.steps), state)
         lost = next((name for name in step.needs if name in self.failures), None)
         if lost is not None:
-            self._failed(step, Failure(step.name, None, because=lost))
-        elif state is State.DONE:
+            self._failed(step, StepFailure(step.name, None, because=lost))
+        elif state is StepState.DONE:
             self._count(stored=True)
         else:
             try:
                 folder = self._ready(step, state)
             except AssayError as error:
-                self._failed(step, Failure(step.name, error))
+                self._failed(step, StepFailure(step.name, error))
                 return
             self.began[step.name] = time.perf_counter()
             if self.jobs > 1:
@@ -202,17 +202,21 @@ class _Runner:
             else:
                 self._finish(step, self.work.attempt(step, folder, self.progress))
 
-    def _ready(self, step: Step, state: State) -> Path:
+    def _ready(self, step: Step, state: StepState) -> Path:
         """A step's folder, with nothing in it but what the step goes on from; that it begins is noted."""
         folder = step.folder(self.record.out)
-        if state is State.BEGUN and not step.can_go_on(self.work, folder):
-            state = State.CHANGED
-        if state is State.CHANGED:
+        if state is StepState.BEGUN and not step.can_go_on(self.work, folder):
+            state = StepState.CHANGED
+        if state is StepState.CHANGED:
             self.told.moved(step, set_aside(folder, self.record.out))
         forgotten = dict.fromkeys(("digest", "finished", "seconds", "findings", "scores"))
         self.record.note(
             step,
-            **{**(forgotten if state is not State.BEGUN else {}), "recipe": step.recipe, "content": dict(step.content)},
+            **{
+                **(forgotten if state is not StepState.BEGUN else {}),
+                "recipe": step.recipe,
+                "content": dict(step.content),
+            },
             error=None,
             started=stamp()["started"],
             **{"from": self.record.digests(step.needs)},
@@ -223,14 +227,14 @@ class _Runner:
     def _finish(self, step: Step, outcome: Outcome) -> None:
         seconds = time.perf_counter() - self.began.pop(step.name)
         if isinstance(outcome, AssayError):
-            self._failed(step, Failure(step.name, outcome))
+            self._failed(step, StepFailure(step.name, outcome))
             return
         spent = self.record.of(step).get("seconds", 0.0) + seconds
         self.record.note(step, **outcome, seconds=round(spent, 1), finished=stamp()["started"])
         self.told.done(step, seconds)
         self._count()
 
-    def _failed(self, step: Step, failure: Failure) -> None:
+    def _failed(self, step: Step, failure: StepFailure) -> None:
         error = failure.error
         if error is not None:
             said = {"problem": error.problem, "remedy": error.remedy, "exit_code": error.exit_code}

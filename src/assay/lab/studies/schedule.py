@@ -15,8 +15,8 @@ from assay.asking.queries import OF_ENDPOINTS
 from assay.config.toml_file import said
 from assay.errors import UsageError, near
 from assay.lab.debiasing import METHODS
-from assay.lab.studies.steps import Compare, MakeModel, RunProbe, Step
-from assay.lab.studies.study_file import Entry, Model, Runs, StudyFile
+from assay.lab.studies.steps import CompareRuns, MakeModel, RunProbe, Step
+from assay.lab.studies.study_file import Entry, RunsEntry, StudyFile, StudyModel
 from assay.lab.training import KINDS
 from assay.models import kinds
 from assay.probes import probes
@@ -52,7 +52,7 @@ class Schedule:
         return [step for step in self.steps if step.name in chosen]
 
 
-def schedule_of(file: StudyFile, ready: Callable[[Model], frozenset[str] | None]) -> Schedule:
+def schedule_of(file: StudyFile, ready: Callable[[StudyModel], frozenset[str] | None]) -> Schedule:
     """The order of a study; `ready` says what models can do that need not be made, once all names are right."""
     for model in file.models.values():
         for key, name in ((model.source_key, model.source), ("baseline", model.baseline)):
@@ -70,7 +70,7 @@ def schedule_of(file: StudyFile, ready: Callable[[Model], frozenset[str] | None]
     return Schedule([*_models_and_runs(models, runs), *pairs], runs, abilities, notes)
 
 
-def _abilities(models: Sequence[Model], ready: Callable[[Model], frozenset[str] | None]) -> Known:
+def _abilities(models: Sequence[StudyModel], ready: Callable[[StudyModel], frozenset[str] | None]) -> Known:
     """What models can do, as far as it is known. Sources come first."""
     found: dict[str, frozenset[str] | None] = {}
     for model in models:
@@ -94,11 +94,11 @@ def _require_model(name: str, key: str, models: Collection[str], entry: Entry) -
         raise entry.error(problem, f"Add [models.{name}], or name an existing model.", key, code="unknown-model")
 
 
-def _sources_first(models: Mapping[str, Model]) -> list[Model]:
+def _sources_first(models: Mapping[str, StudyModel]) -> list[StudyModel]:
     """Models in the file's order, but none before its source; a circle is an error."""
-    done: dict[str, Model] = {}
+    done: dict[str, StudyModel] = {}
 
-    def add(model: Model, above: tuple[str, ...]) -> None:
+    def add(model: StudyModel, above: tuple[str, ...]) -> None:
         if model.name in above:
             circle = " from ".join([*above[above.index(model.name) :], model.name])
             remedy = "One of them must start from a ready model (spec)."
@@ -113,7 +113,7 @@ def _sources_first(models: Mapping[str, Model]) -> list[Model]:
     return list(done.values())
 
 
-def _require_makeable(model: Model, abilities: Known) -> None:
+def _require_makeable(model: StudyModel, abilities: Known) -> None:
     before = abilities[model.source] if model.source and not model.spec else None
     if before is None:
         return
@@ -146,7 +146,7 @@ def _runs(file: StudyFile, abilities: Known, notes: list[str]) -> list[RunProbe]
     return list(found.values())
 
 
-def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: list[str]) -> list[str]:
+def _chosen(runs: RunsEntry, probe: str, file: StudyFile, abilities: Known, notes: list[str]) -> list[str]:
     """The models of a run in the file's order. What only a pattern brings and cannot answer is left out with a note."""
     named: dict[str, bool] = {}  # model -> whether its name is written out
     for pattern in runs.patterns:
@@ -180,7 +180,7 @@ def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: li
     return able
 
 
-def _run(runs: Runs, probe: str, model: str, varied: Mapping[str, str], file: StudyFile) -> RunProbe:
+def _run(runs: RunsEntry, probe: str, model: str, varied: Mapping[str, str], file: StudyFile) -> RunProbe:
     ends = [f"{key}={value}" for key, value in varied.items()]
     parts = [probe, model, *([runs.name] if runs.name else []), *(re.sub(r"[^\w.=-]+", "-", end) for end in ends)]
     run = RunProbe("--".join(parts).rstrip("."), (model,), runs, probe, model, {**runs.settings, **varied}, varied)
@@ -197,7 +197,7 @@ def _run(runs: Runs, probe: str, model: str, varied: Mapping[str, str], file: St
     return run
 
 
-def _pairs(runs: Sequence[RunProbe], file: StudyFile, abilities: Known, notes: list[str]) -> list[Compare]:
+def _pairs(runs: Sequence[RunProbe], file: StudyFile, abilities: Known, notes: list[str]) -> list[CompareRuns]:
     """Every run with that of its model's baseline, where both are asked the same."""
     asked = {(run.model, *run.asked): run for run in runs}
     found = []
@@ -209,11 +209,11 @@ def _pairs(runs: Sequence[RunProbe], file: StudyFile, abilities: Known, notes: l
         if len(does) == 2 and not does[0] & does[1]:
             notes.append(f"{run.name} is not compared with {other.name}: the two are asked in different forms")
             continue
-        found.append(Compare(f"compare--{run.name}", (other.name, run.name), other, run))
+        found.append(CompareRuns(f"compare--{run.name}", (other.name, run.name), other, run))
     return found
 
 
-def _models_and_runs(models: Sequence[Model], runs: Sequence[RunProbe]) -> list[Step]:
+def _models_and_runs(models: Sequence[StudyModel], runs: Sequence[RunProbe]) -> list[Step]:
     """Run by run, each after the models that it needs; models that no run asks come last."""
     making = {model.name: MakeModel(model.name, (model.source or "",), model) for model in models if not model.spec}
     done: dict[str, Step] = {}

@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from assay.asking.progress import Progress, Silent
+from assay.asking.progress import Progress, SilentProgress
 from assay.compare import compare
 from assay.compare.comparison import Comparison
 from assay.errors import AssayError, ModelError
@@ -42,7 +42,7 @@ def _evaluate(kind: str, folder: Path, data: Path, device: str) -> Mapping[str, 
 
 
 @dataclass(frozen=True)
-class Makers:
+class StudyActions:
     """Who does a study's work; tests put others in their places.
 
     `evaluate(kind, folder, data, device)` gives a model's scores on task data as assay.json has them.
@@ -57,14 +57,14 @@ class Makers:
 
 
 @dataclass(frozen=True)
-class Work:
+class StepContext:
     """What every step needs. `specs` are the models' names for assay, `heads` the kinds of training behind their heads.
 
     `device` and `dtype` are for the models that have a choice: the built-in one has none.
     """
 
     out: Path
-    makers: Makers
+    makers: StudyActions
     specs: Mapping[str, str]
     heads: Mapping[str, str | None]
     device: str = "auto"
@@ -86,10 +86,10 @@ class Work:
 
 
 @dataclass
-class Processes:
+class StepProcesses:
     """A process for every step, at most `jobs` at a time; no step is hurt by the memory or the crash of another."""
 
-    work: Work
+    work: StepContext
     jobs: int
     _running: dict[Any, tuple[BaseProcess, Step]] = field(default_factory=dict)  # by connection: Windows has two kinds
 
@@ -117,7 +117,7 @@ class Processes:
         ready.close()
         return step, _lost(process.exitcode or 0) if outcome is None else outcome
 
-    def __enter__(self) -> Processes:
+    def __enter__(self) -> StepProcesses:
         return self
 
     def __exit__(self, *why: object) -> None:
@@ -128,10 +128,10 @@ class Processes:
             process.join()
 
 
-def _do(told: Connection, work: Work, step: Step, folder: Path) -> None:
+def _do(told: Connection, work: StepContext, step: Step, folder: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who began this process ends it
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    told.send(work.attempt(step, folder, Silent()))
+    told.send(work.attempt(step, folder, SilentProgress()))
 
 
 def _end_with_parent() -> None:

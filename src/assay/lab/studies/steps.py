@@ -22,7 +22,7 @@ from assay.files.atomic import write_atomically
 from assay.files.decoding import json_value
 from assay.files.opening import digest_as_stored, read_whole
 from assay.lab.debiasing import METHODS
-from assay.lab.studies.study_file import Model, Runs
+from assay.lab.studies.study_file import RunsEntry, StudyModel
 from assay.lab.training import KINDS
 from assay.lab.training.training_kind import preset_of, settings_of
 from assay.models.base import AUTO, Options
@@ -32,7 +32,7 @@ from assay.results.findings import Estimate
 
 if TYPE_CHECKING:
     from assay.lab.studies.prepare import Study
-    from assay.lab.studies.step_context import Work
+    from assay.lab.studies.step_context import StepContext
 
 RECIPE = 1
 """Raise it when the same recipe would give another model or run."""
@@ -78,7 +78,7 @@ class Step(ABC):
     def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
         """Whether its folder is whole; `known` is what study.json says."""
 
-    def can_go_on(self, work: Work, folder: Path) -> bool:
+    def can_go_on(self, work: StepContext, folder: Path) -> bool:
         """Whether what was begun may be gone on with."""
         return True
 
@@ -92,7 +92,7 @@ class Step(ABC):
         """What it does and how large it is, in a line."""
 
     @abstractmethod
-    def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
+    def do(self, work: StepContext, folder: Path, progress: Progress) -> dict[str, Any]:
         """Do it; returns what study.json shall say."""
 
 
@@ -102,7 +102,7 @@ class MakeModel(Step):
 
     kind, part, home = "model", "models", "models"
 
-    model: Model
+    model: StudyModel
     files: dict[str, Path] = field(default_factory=dict, init=False)
     seed: int = field(default=0, init=False)
 
@@ -155,7 +155,7 @@ class MakeModel(Step):
         about = f" for {model.attribute}" if model.attribute else ""
         return f"model  {self.name}: {model.source} debiased by {model.value}{about}, {large} of text"
 
-    def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
+    def do(self, work: StepContext, folder: Path, progress: Progress) -> dict[str, Any]:
         scores = None
         if not _is_made(folder):  # it may only lack its note
             common = {"settings": dict(self.model.settings), "seed": self.seed}
@@ -164,12 +164,12 @@ class MakeModel(Step):
         found = work.makers.find(work.specs[self.name], Options(device="cpu"))
         return {"digest": found.digest, "scores": scores or _object(folder / "assay.json").get("scores")}
 
-    def _train(self, work: Work, folder: Path, common: dict[str, Any]) -> None:
+    def _train(self, work: StepContext, folder: Path, common: dict[str, Any]) -> None:
         model, files = self.model, self.files
         more = {"preset": model.preset, "evaluation": files.get("eval"), "resume": True}
         work.makers.train(model.value, work.specs[model.source or ""], files["data"], folder, **more, **common)
 
-    def _debias(self, work: Work, folder: Path, common: dict[str, Any]) -> Mapping[str, Any] | None:
+    def _debias(self, work: StepContext, folder: Path, common: dict[str, Any]) -> Mapping[str, Any] | None:
         """Returns the model's scores with their intervals; the method itself keeps values alone."""
         model, files, head = self.model, self.files, work.heads[self.name]
         seen: list[Mapping[str, Any]] = []
@@ -192,7 +192,7 @@ class RunProbe(Step):
 
     kind, part, home = "run", "runs", "runs"
 
-    runs: Runs
+    runs: RunsEntry
     probe: str
     model: str
     settings: Mapping[str, str]
@@ -247,7 +247,7 @@ class RunProbe(Step):
         whole = "finished" in _object(folder / "run.json") and (folder / "findings.json").is_file()
         return whole and "finished" in known
 
-    def can_go_on(self, work: Work, folder: Path) -> bool:
+    def can_go_on(self, work: StepContext, folder: Path) -> bool:
         """With the same kind of device and numbers: answers of two devices do not go into one run."""
         spec = work.specs[self.model]
         now, began = work.makers.find(spec, work.options(spec)), _object(folder / "run.json").get("identity") or {}
@@ -266,7 +266,7 @@ class RunProbe(Step):
     def __str__(self) -> str:
         return f"run    {self.name}: at most {self.questions:,} questions"
 
-    def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
+    def do(self, work: StepContext, folder: Path, progress: Progress) -> dict[str, Any]:
         spec = work.specs[self.model]
         asked = {key: getattr(self.request, key) for key in ("preset", "limit", "seed", "settings", "data", "skip_bad")}
         how = {"options": work.options(spec), "resume": Resume.ALWAYS, "progress": progress}
@@ -275,7 +275,7 @@ class RunProbe(Step):
 
 
 @dataclass(eq=False)
-class Compare(Step):
+class CompareRuns(Step):
     """Two runs to compare on what both were asked: how does the second model differ from the first?"""
 
     kind, part, home = "comparison", "comparisons", "compare"
@@ -301,7 +301,7 @@ class Compare(Step):
     def __str__(self) -> str:
         return f"pair   {self.name}: with {self.baseline.name}"
 
-    def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
+    def do(self, work: StepContext, folder: Path, progress: Progress) -> dict[str, Any]:
         found = work.makers.compare(self.baseline.folder(work.out), self.run.folder(work.out))
         from assay.compare.present import present_comparison, title_of
         from assay.report import write_page

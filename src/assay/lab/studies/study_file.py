@@ -52,7 +52,7 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model(Entry):
+class StudyModel(Entry):
     """A model of the study: ready (`spec`), trained (the kind of training) or debiased (the method)."""
 
     name: str
@@ -102,7 +102,7 @@ class Model(Entry):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runs(Entry):
+class RunsEntry(Entry):
     """Some probes asked of some models, with some settings; `vary` gives a setting several values, each a run."""
 
     probe: Texts
@@ -139,15 +139,15 @@ class StudyFile:
     about: Text = ""
     seed: Whole = 0
     data: Text | None = None
-    models: Mapping[str, Model] = field(default_factory=dict)
-    runs: Sequence[Runs] = ()
+    models: Mapping[str, StudyModel] = field(default_factory=dict)
+    runs: Sequence[RunsEntry] = ()
 
-    def above(self, name: str) -> list[Model]:
+    def above(self, name: str) -> list[StudyModel]:
         """The models that this one was made from, the nearest first; not itself."""
         source = self.models[name].source
         return [] if source is None else [self.models[source], *self.above(source)]
 
-    def methods(self, name: str) -> list[Model]:
+    def methods(self, name: str) -> list[StudyModel]:
         """The debiasing that went into a model, the first first."""
         return [entry for entry in reversed([self.models[name], *self.above(name)]) if entry.debias]
 
@@ -223,7 +223,7 @@ def _is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and is_taken_everywhere(name)
 
 
-def _model(file: TomlFile, name: str) -> Model:
+def _model(file: TomlFile, name: str) -> StudyModel:
     table, place = file.content["models"][name], ("models", name)
     if not _is_name(name) or "--" in name or is_bare(name):
         why = "also the name of a kind of model" if is_bare(name) else "not a valid folder name"
@@ -235,7 +235,7 @@ def _model(file: TomlFile, name: str) -> Model:
         code = "bad-value" if given else "missing-key"
         raise file.error(f"expected one of spec, train and debias; {found}.", remedy, *place, code=code)
     needed, others = _KEYS[given[0]]
-    model = file.table(Model, *place, keys=(*needed, *others), needed=needed, file=file, place=place, name=name)
+    model = file.table(StudyModel, *place, keys=(*needed, *others), needed=needed, file=file, place=place, name=name)
     if model.train:
         file.require_one_of(model.train, KINDS, *place, "train")
     if model.debias:
@@ -244,7 +244,7 @@ def _model(file: TomlFile, name: str) -> Model:
     return replace(model, title=model.title or name, settings=_settings(model.settings, model, "settings"))
 
 
-def _require_attribute(model: Model, optional: bool) -> None:
+def _require_attribute(model: StudyModel, optional: bool) -> None:
     given, choose = model.attribute, f"Choose one of {', '.join(ATTRIBUTES)}"
     if given is None and not optional:
         raise model.error('"attribute" is missing.', f"{choose}.", code="missing-key", key="attribute")
@@ -253,9 +253,9 @@ def _require_attribute(model: Model, optional: bool) -> None:
         raise model.error(f'"attribute" is {given!r}{near(given, ATTRIBUTES)}', remedy, "attribute")
 
 
-def _runs(file: TomlFile, number: int) -> Runs:
+def _runs(file: TomlFile, number: int) -> RunsEntry:
     place = ("runs", number)
-    runs = file.table(Runs, *place, file=file, place=place)
+    runs = file.table(RunsEntry, *place, file=file, place=place)
     for probe in runs.probes:
         file.require_one_of(probe, probes(), *place, "probe")
     file.require_one_of(runs.preset, PRESETS, *place, "preset")

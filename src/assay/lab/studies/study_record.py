@@ -28,7 +28,7 @@ REPLACED = "replaced"
 """The folder of models and runs whose recipes have changed since; nothing reads them, and they may be removed."""
 
 
-class State(Enum):
+class StepState(Enum):
     """How far a step is: nothing is there, it began, it is done, or what is there was made by another recipe."""
 
     NEW = "to do"
@@ -38,7 +38,7 @@ class State(Enum):
 
 
 @dataclass
-class Record:
+class StudyRecord:
     """The content of study.json, written after every step; models, runs and comparisons by name."""
 
     out: Path
@@ -59,14 +59,14 @@ class Record:
         self.part(step.part)[step.name] = {key: value for key, value in noted.items() if value is not None}
         self.write()
 
-    def state(self, step: Step) -> State:
+    def state(self, step: Step) -> StepState:
         """How far a step is, by its recipe and by what is in its folder."""
         folder, known = step.folder(self.out), self.of(step)
         if not folder.is_dir() or not any(folder.iterdir()):
-            return State.NEW
+            return StepState.NEW
         if known.get("recipe") != step.recipe or not self.holds(known, step.needs):
-            return State.CHANGED
-        return State.DONE if step.is_done(folder, known) else State.BEGUN
+            return StepState.CHANGED
+        return StepState.DONE if step.is_done(folder, known) else StepState.BEGUN
 
     def digests(self, names: Iterable[str]) -> dict[str, str]:
         """What tells models and runs of the study apart, of those that are there: of weights, or of findings."""
@@ -120,13 +120,13 @@ def set_aside(folder: Path, out: Path) -> Path:
     return moved
 
 
-def read_record(out: Path) -> Record:
+def read_record(out: Path) -> StudyRecord:
     """The record of a study's folder; empty where there is none."""
     path = out / FILE
     try:
         content = json_value(read_whole(path))
     except (FileNotFoundError, NotADirectoryError):
-        return Record(out)
+        return StudyRecord(out)
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be read ({reason(error)}).", _OTHER, file=path, code="unreadable-file") from None
     if not isinstance(content, dict) or content.get("schema") != 1:
@@ -139,7 +139,7 @@ def read_record(out: Path) -> Record:
         raise DataError(
             f"this is not a study.json file of assay ({error}).", _OTHER, file=path, code="bad-value"
         ) from None
-    return Record(out, content)
+    return StudyRecord(out, content)
 
 
 # --- the types of what is read
@@ -175,7 +175,7 @@ class _Pair(_Known):
     baseline: str
 
 
-class _Last(TypedDict, total=False):
+class _LastCommand(TypedDict, total=False):
     command: str
     versions: dict[str, str | None]
 
@@ -183,14 +183,14 @@ class _Last(TypedDict, total=False):
 class _Content(TypedDict, total=False):
     name: str
     started: str
-    last: _Last
+    last: _LastCommand
     models: dict[str, _Known]
     runs: dict[str, _Known]
     comparisons: dict[str, _Pair]
 
 
 @contextmanager
-def open_record(out: Path, file: StudyFile) -> Iterator[Record]:
+def open_record(out: Path, file: StudyFile) -> Iterator[StudyRecord]:
     """The record of a study's folder, locked against other writers."""
     require_study(out, file)  # nothing is touched where it complains
     with held(out, "working on this study"):

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from assay.errors import AssayError, ModelError, UsageError
 from assay.files.atomic import temporary_folder
-from assay.lab.training.training_kind import Kind, Settings
+from assay.lab.training.training_kind import TrainingKind, TrainingSettings
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin import Head, write_builtin
@@ -35,7 +35,7 @@ _DROPOUT = {
 
 
 @dataclass
-class Loaded:
+class BaseModel:
     """A base model in memory, ready to be trained.
 
     fresh: weights that the base did not have, or that were not to be kept. restore: what the configuration said before
@@ -66,7 +66,7 @@ def require_seed(seed: int) -> None:
 
 
 @contextmanager
-def opened_base(name: str, kind: Kind[Any], device: str, dtype: str = "auto") -> Iterator[ModelSpec]:
+def opened_base(name: str, kind: TrainingKind[Any], device: str, dtype: str = "auto") -> Iterator[ModelSpec]:
     """Find a base model. The built-in one is written as a folder of transformers, with its head for this task."""
     options = Options(device=device, dtype=dtype)
     if name != "builtin":
@@ -84,7 +84,7 @@ def copy_tokenizer(base: ModelSpec, folder: Path) -> None:
             shutil.copyfile(file, folder / file.name)
 
 
-def load_base(base: ModelSpec, kind: Kind[Any], settings: Settings, seed: int) -> Loaded:
+def load_base(base: ModelSpec, kind: TrainingKind[Any], settings: TrainingSettings, seed: int) -> BaseModel:
     """Load a base model with the head that the task needs, after a look at whether it can have one."""
     require_seed(seed)
     transformers, torch = libraries()
@@ -110,7 +110,7 @@ def load_base(base: ModelSpec, kind: Kind[Any], settings: Settings, seed: int) -
     if kind.masks and tokenizer.mask_token_id is None:
         problem = f"the tokenizer of {base.name} has no mask token."
         raise ModelError(problem, "Choose a base that was trained with masks.", code="bad-tokenizer")
-    return Loaded(model, tokenizer, max_length(tokenizer, model), tuple(missing), restore)
+    return BaseModel(model, tokenizer, max_length(tokenizer, model), tuple(missing), restore)
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def require_device(device: str) -> None:
         raise refused(problem, "--device cpu works everywhere; cuda and mps need such a device.") from error
 
 
-def _require_task(transformers: Any, config: Any, kind: Kind[Any], name: str) -> None:
+def _require_task(transformers: Any, config: Any, kind: TrainingKind[Any], name: str) -> None:
     """Refuse a model that writes, and one that has no head for this task."""
     both_ways = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
     writes = type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and not both_ways
@@ -157,7 +157,7 @@ def _require_task(transformers: Any, config: Any, kind: Kind[Any], name: str) ->
     raise UsageError(f"{name} is a {config.model_type} model, {problem}", remedy, code="unsupported", key="base")
 
 
-def _require_weights(model: Any, missing: list[str], kind: Kind[Any], head: str, name: str) -> None:
+def _require_weights(model: Any, missing: list[str], kind: TrainingKind[Any], head: str, name: str) -> None:
     """Refuse a base that lacks weights of its encoder, or of a head that is to be kept."""
     prefix = f"{model.base_model_prefix}."
     lost = [key for key in missing if key.startswith(prefix) and not key.startswith(f"{prefix}pooler.")]
@@ -184,7 +184,7 @@ def _with_new_head(auto: Any, model: Any) -> tuple[Any, list[str]]:
     return fresh, sorted(name for name, each in fresh.named_parameters() if id(each) not in inside)
 
 
-def _set_dropout(config: Any, settings: Settings, name: str) -> dict[str, Any]:
+def _set_dropout(config: Any, settings: TrainingSettings, name: str) -> dict[str, Any]:
     """Put other rates of dropout into a configuration; returns what was there."""
     before: dict[str, Any] = {}
     for setting, attributes in _DROPOUT.items():

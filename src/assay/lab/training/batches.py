@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.tokens import Tokens, option_rows, starts_of
-from assay.models.base import Padded, padded
+from assay.models.base import PaddedBatch, padded
 
 Array = NDArray[Any]
 
@@ -62,7 +62,7 @@ def encoded(tokenizer: Any, texts: Iterable[str]) -> Iterator[tuple[str, Any]]:
         yield from zip(some, tokenizer.backend_tokenizer.encode_batch(some, add_special_tokens=False), strict=True)
 
 
-def inputs_of(rows: Padded, typed: bool) -> dict[str, Array]:
+def inputs_of(rows: PaddedBatch, typed: bool) -> dict[str, Array]:
     """Padded rows under the names that models have for them; `typed`: the model was trained with token types."""
     arrays: dict[str, Array] = {"input_ids": rows.ids}
     if not rows.there.all():
@@ -94,7 +94,7 @@ class Masking:
     vocabulary: int
     special: tuple[int, ...]
 
-    def apply(self, rows: Padded, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def apply(self, rows: PaddedBatch, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Tokens with some of them hidden, and labels; every row has at least one label, however short it is."""
         may = (rows.there == 1) & ~np.isin(rows.ids, self.special)
         draw = np.where(may, rng.random(rows.ids.shape), 2.0)
@@ -141,7 +141,7 @@ class Batches:
 
 
 @dataclass
-class Order:
+class RowOrder:
     """The order of the rows in each pass, as visit numbers: by chance, or by chance with similar lengths together.
 
     It is a sampler for torch's loader and, since `Batches` makes tensors of visit numbers, its dataset as well.

@@ -19,8 +19,8 @@ from assay.errors import DataError
 from assay.lab.training.batches import Features, joined
 from assay.lab.training.choice_data import ChoiceData, read_choice_data
 from assay.lab.training.data_files import Texts, summary_of
-from assay.lab.training.scores import Asker, Scores, mean_estimate
-from assay.lab.training.training_kind import Kind, Settings, Task, Test
+from assay.lab.training.scores import TaskScores, TrainedModelAsk, mean_estimate
+from assay.lab.training.training_kind import EvaluationData, TrainingData, TrainingKind, TrainingSettings
 from assay.models.encode_columns import Encoder
 from assay.models.hf import load
 
@@ -29,13 +29,13 @@ _NO_LIMIT = 10**9
 
 
 @dataclass(frozen=True)
-class ChoiceSettings(Settings):
+class ChoiceSettings(TrainingSettings):
     """How choice models are trained."""
 
     length: int = setting(512, "the most tokens per sequence", least=8)
 
 
-class ChoiceTraining(Kind[ChoiceSettings]):
+class ChoiceTraining(TrainingKind[ChoiceSettings]):
     name = "choice"
     does = "answers multiple-choice questions about a context"
     reads = (
@@ -46,7 +46,7 @@ class ChoiceTraining(Kind[ChoiceSettings]):
     pipeline = "multiple-choice"
     settings = ChoiceSettings
 
-    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: ChoiceSettings) -> Task:
+    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: ChoiceSettings) -> TrainingData:
         questions = read_choice_data(self.path(data))
         choices = encode_choice(tokenizer, name, questions, length=settings.length)
         counts = {
@@ -56,7 +56,7 @@ class ChoiceTraining(Kind[ChoiceSettings]):
             "contexts_cut": choices.cut,
             "questions_left_out": choices.left_out,
         }
-        return Task(choices.features, summary_of(questions.digests), counts, questions.notes)
+        return TrainingData(choices.features, summary_of(questions.digests), counts, questions.notes)
 
     def test(
         self, path: Path, tokenizer: Any, name: str, settings: ChoiceSettings, seed: int, known: int
@@ -66,7 +66,7 @@ class ChoiceTraining(Kind[ChoiceSettings]):
 
 
 @dataclass(frozen=True)
-class Choices:
+class EncodedChoices:
     """Rows of options and the right one's number; which questions they are, and how many contexts were cut."""
 
     features: Features
@@ -76,11 +76,11 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class ChoiceTest(Test):
+class ChoiceTest(EvaluationData):
     data: ChoiceData
-    choices: Choices
+    choices: EncodedChoices
 
-    def scores(self, ask: Asker, seed: int) -> Scores:
+    def scores(self, ask: TrainedModelAsk, seed: int) -> TaskScores:
         choices = self.choices
         logits = ask.ask_model(choices.features.tokens, load(ask.spec))["score"]  # (row, option)
         right = logits.argmax(1) == choices.features.labels["labels"]
@@ -89,10 +89,10 @@ class ChoiceTest(Test):
         notes = list(self.data.notes)
         notes += [f"{choices.left_out:,} questions were left out because they are too long"] if choices.left_out else []
         notes += [f"{choices.cut:,} contexts were truncated"] if choices.cut else []
-        return Scores(summary_of(self.data.digests), "context", len(np.unique(units)), (accuracy,), tuple(notes))
+        return TaskScores(summary_of(self.data.digests), "context", len(np.unique(units)), (accuracy,), tuple(notes))
 
 
-def encode_choice(tokenizer: Any, name: str, data: ChoiceData, *, length: int) -> Choices:
+def encode_choice(tokenizer: Any, name: str, data: ChoiceData, *, length: int) -> EncodedChoices:
     """Each option's sequence: the context, then question + blank + option (`queries.ChoiceColumns`).
 
     If one is longer than `length`, the context's end is cut off, equally for all options of the question; a question
@@ -115,7 +115,7 @@ def encode_choice(tokenizer: Any, name: str, data: ChoiceData, *, length: int) -
         remedy = "Increase the length with --set length=…, or choose another base."
         raise DataError(f"no question fits into {length} tokens.", remedy, code="too-long", key="length")
     labels = {"labels": np.array(data.labels, np.int64)[rows]}
-    return Choices(Features(joined(parts), labels), rows, cut, len(data.queries) - len(rows))
+    return EncodedChoices(Features(joined(parts), labels), rows, cut, len(data.queries) - len(rows))
 
 
 def _shortened(tokens: Tokens, excess: NDArray[np.int64], between: int) -> Tokens:

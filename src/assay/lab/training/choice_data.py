@@ -11,8 +11,8 @@ from assay.asking.queries import ChoiceQuery
 from assay.errors import DataError
 from assay.files.decoding import whole_number
 from assay.files.opening import PACKED, open_text
-from assay.files.rows import Bad, rows_of
-from assay.lab.training.data_files import Place, digests_of, existing, json_of, plain_suffix
+from assay.files.rows import BadRows, rows_of
+from assay.lab.training.data_files import FileLocation, digests_of, existing, json_of, plain_suffix
 
 Part = Literal["train", "dev"]
 
@@ -39,7 +39,7 @@ class ChoiceData:
         return len(self.queries[0].options)
 
 
-Read = tuple[ChoiceQuery, int, Place]
+Read = tuple[ChoiceQuery, int, FileLocation]
 
 
 def read_choice_data(path: Path, part: Part = "train") -> ChoiceData:
@@ -103,7 +103,7 @@ def _race_folder(path: Path, articles: list[Path], part: Part) -> ChoiceData:
 
 def _race(files: list[Path]) -> Iterator[Read]:
     for path in files:
-        row, place = json_of(path, _EXPECTED), Place(path)
+        row, place = json_of(path, _EXPECTED), FileLocation(path)
         if not isinstance(row, dict):
             raise place.error("expected a JSON object.", _EXPECTED, code="bad-json")
         article = place.text(row.get("article"), "article")
@@ -123,8 +123,8 @@ def _social_iqa(path: Path, beside: Path | None) -> Iterator[Read]:
     if beside is not None:
         with open_text(beside) as file:
             labels = [line.strip() for line in file if line.strip()]
-    for count, (line, row) in enumerate(rows_of(path, Bad(skip=False)), 1):
-        place = Place(path, line)
+    for count, (line, row) in enumerate(rows_of(path, BadRows(skip=False)), 1):
+        place = FileLocation(path, line)
         options = [row[key] for letter in _LETTERS if (key := f"answer{letter}") in row]
         query = _query(row.get("context"), row.get("question"), options, place)
         if beside is None:
@@ -136,22 +136,22 @@ def _social_iqa(path: Path, beside: Path | None) -> Iterator[Read]:
         elif count > len(labels):
             break
         else:
-            label = _number(labels[count - 1], len(options), Place(beside, count))
+            label = _number(labels[count - 1], len(options), FileLocation(beside, count))
         yield query, label, place
     if beside is not None and count != len(labels):
         problem = f"there are {len(labels):,} labels, but {path.name} has a different number of questions."
         remedy = "Download both files again: line n of one belongs to line n of the other."
-        raise Place(beside).error(problem, remedy, code="bad-label")
+        raise FileLocation(beside).error(problem, remedy, code="bad-label")
 
 
-def _query(context: Any, question: Any, options: Any, place: Place) -> ChoiceQuery:
+def _query(context: Any, question: Any, options: Any, place: FileLocation) -> ChoiceQuery:
     if not isinstance(options, list) or len(options) < 2:
         raise place.error("at least two options are expected.", _EXPECTED, code="bad-row")
     texts = tuple(place.text(option, "an option") for option in options)
     return ChoiceQuery(place.text(context, "context"), place.text(question, "question"), texts)
 
 
-def _letter(answer: Any, options: int, place: Place) -> int:
+def _letter(answer: Any, options: int, place: FileLocation) -> int:
     letters = _LETTERS[:options]
     if not isinstance(answer, str) or len(answer) != 1 or answer not in letters:
         problem = f"the right answer is {answer!r}, expected one of {', '.join(letters)}."
@@ -159,7 +159,7 @@ def _letter(answer: Any, options: int, place: Place) -> int:
     return letters.index(answer)
 
 
-def _number(text: str, options: int, place: Place) -> int:
+def _number(text: str, options: int, place: FileLocation) -> int:
     number = whole_number(text)
     if number is None or not 1 <= number <= options:
         problem = f"the label is {text[:60]!r}, expected a number from 1 to {options}."

@@ -74,14 +74,14 @@ def json_of(path: Path, expected: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Place:
+class FileLocation:
     """Where something is in a file, and what has to be there: whatever is not is an error that names the place."""
 
     file: Path
     line: int | None = None
     where: str = ""
 
-    def inside(self, where: str) -> Place:
+    def inside(self, where: str) -> FileLocation:
         return replace(self, where=f"{self.where}.{where}" if self.where else where)
 
     def error(self, problem: str, remedy: str = "Fix the file.", *, code: str, key: str | None = None) -> DataError:

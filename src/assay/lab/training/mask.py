@@ -16,8 +16,8 @@ from assay.config.settings import setting
 from assay.errors import DataError
 from assay.lab.training.batches import IGNORED, Features, Masking, encoded
 from assay.lab.training.data_files import Texts, digests_of, lines_of, summary_of, text_files
-from assay.lab.training.scores import Array, Asker, Scores, perplexity_estimate
-from assay.lab.training.training_kind import Kind, Settings, Task, Test, epochs, rate
+from assay.lab.training.scores import Array, TaskScores, TrainedModelAsk, perplexity_estimate
+from assay.lab.training.training_kind import EvaluationData, TrainingData, TrainingKind, TrainingSettings, epochs, rate
 from assay.models.base import padded
 from assay.models.tokenise import Tokeniser
 
@@ -25,7 +25,7 @@ _SHORTEST = 2  # tokens of a text that there is something to learn from
 
 
 @dataclass(frozen=True)
-class TextSettings(Settings):
+class TextSettings(TrainingSettings):
     """How models learn to fill masks, whatever the texts are."""
 
     epochs: float | None = epochs(1.0)
@@ -46,7 +46,7 @@ class MaskSettings(TextSettings):
     )
 
 
-class MaskTraining(Kind[MaskSettings]):
+class MaskTraining(TrainingKind[MaskSettings]):
     name = "mask"
     does = "fills masked words"
     reads = ("plain text: .txt, .txt.gz, .txt.xz or a folder of them",)
@@ -55,13 +55,13 @@ class MaskTraining(Kind[MaskSettings]):
     masks = True
     settings = MaskSettings
 
-    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: MaskSettings) -> Task:
+    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: MaskSettings) -> TrainingData:
         most = None if settings.max_steps is None else settings.max_steps * settings.batch * settings.accumulate
         texts, digests = (lines_of(data), digests_of(data, text_files(data))) if isinstance(data, Path) else (data, {})
         blocks = encode_text(tokenizer, texts(), length=settings.length, apart=settings.blocks == "apart", most=most)
         rows = blocks.features
         counts = {"texts": blocks.texts, "blocks": len(rows), "tokens": len(rows.tokens.ids)}
-        return Task(rows, summary_of(digests), counts)
+        return TrainingData(rows, summary_of(digests), counts)
 
     def test(self, path: Path, tokenizer: Any, name: str, settings: MaskSettings, seed: int, known: int) -> MaskTest:
         blocks = encode_text(tokenizer, lines_of(path)(), length=settings.length, apart=settings.blocks == "apart")
@@ -74,14 +74,14 @@ class MaskTraining(Kind[MaskSettings]):
 
 
 @dataclass(frozen=True)
-class MaskTest(Test):
+class MaskTest(EvaluationData):
     """Blocks with tokens hidden once and for all, and the tokens that were hidden (IGNORED elsewhere)."""
 
     digests: dict[str, str]
     hidden: Tokens
     labels: Tokens
 
-    def scores(self, ask: Asker, seed: int) -> Scores:
+    def scores(self, ask: TrainedModelAsk, seed: int) -> TaskScores:
         torch = ask.torch
 
         def losses(tokens: Tokens) -> dict[str, Array]:
@@ -96,7 +96,7 @@ class MaskTest(Test):
         found = ask.ask(self.hidden, losses)
         units = np.arange(len(self.hidden))
         estimate = perplexity_estimate(found["loss"], found["count"].astype(np.float64), units, seed=seed)
-        return Scores(summary_of(self.digests), "block", len(units), (estimate,))
+        return TaskScores(summary_of(self.digests), "block", len(units), (estimate,))
 
 
 def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens]:
@@ -112,14 +112,16 @@ def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens
 
 
 @dataclass(frozen=True)
-class Blocks:
+class TokenBlocks:
     """Blocks, and how many texts of the stream it took to fill them."""
 
     features: Features
     texts: int
 
 
-def encode_text(tokenizer: Any, texts: Iterable[str], *, length: int, apart: bool, most: int | None = None) -> Blocks:
+def encode_text(
+    tokenizer: Any, texts: Iterable[str], *, length: int, apart: bool, most: int | None = None
+) -> TokenBlocks:
     """Blocks of at most `length` tokens, with the special tokens of one text around each.
 
     Texts fill blocks one after another, and what is left at the stream's end is dropped; or every text begins a
@@ -142,7 +144,7 @@ def encode_text(tokenizer: Any, texts: Iterable[str], *, length: int, apart: boo
         raise DataError("there is no text to learn from.", "Use a text of at least a few words.", code="empty-file")
     lengths = np.array([len(row) for row in rows], np.int64)
     tokens = Tokens("mask", np.concatenate(rows), starts_of(lengths), lengths.astype(np.int32))
-    return Blocks(Features(tokens), taken)
+    return TokenBlocks(Features(tokens), taken)
 
 
 def full_blocks(texts: Iterator[Ints], room: int) -> Iterator[Ints]:

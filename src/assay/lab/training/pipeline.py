@@ -12,19 +12,26 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from assay.asking.progress import Progress, Silent
+from assay.asking.progress import Progress, SilentProgress
 from assay.errors import ModelError, UsageError
 from assay.lab.model_card import trained_card
-from assay.lab.training.base_model import Loaded, copy_tokenizer, load_base, opened_base, require_device, require_seed
+from assay.lab.training.base_model import (
+    BaseModel,
+    copy_tokenizer,
+    load_base,
+    opened_base,
+    require_device,
+    require_seed,
+)
 from assay.lab.training.batches import Batches, Features
 from assay.lab.training.choice import ChoiceTraining
 from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import MaskTraining
-from assay.lab.training.scores import Asker, Scores
+from assay.lab.training.scores import TaskScores, TrainedModelAsk
 from assay.lab.training.span import SpanTraining
-from assay.lab.training.trainer import Steps, fit, require_libraries, uses_bfloat16
-from assay.lab.training.training_folder import MADE_BY, Out, explained_full_disk, open_out, require_space
-from assay.lab.training.training_kind import Kind, Settings, Task, presets, settings_of
+from assay.lab.training.trainer import TrainingSteps, fit, require_libraries, uses_bfloat16
+from assay.lab.training.training_folder import MADE_BY, TrainingFolder, explained_full_disk, open_out, require_space
+from assay.lab.training.training_kind import TrainingData, TrainingKind, TrainingSettings, presets, settings_of
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options, unable
 from assay.models.hf import has_types, load_tokenizer, load_weights, max_length
@@ -32,14 +39,16 @@ from assay.models.tokenise import Tokeniser
 from assay.results.formatting import without_folders
 from assay.version import __version__
 
-KINDS: Mapping[str, Kind[Any]] = {kind.name: kind for kind in (SpanTraining(), ChoiceTraining(), MaskTraining())}
+KINDS: Mapping[str, TrainingKind[Any]] = {
+    kind.name: kind for kind in (SpanTraining(), ChoiceTraining(), MaskTraining())
+}
 
 _WITHOUT_EFFECT = ("save_steps", "keep_checkpoints")  # on the weights: they may change when a training is resumed
 _PACKAGES = ("torch", "transformers", "accelerate", "tokenizers")
 _DTYPES = ("auto", "float32", "bfloat16")
 
 
-def kind_named(name: str) -> Kind[Any]:
+def kind_named(name: str) -> TrainingKind[Any]:
     """The kind of training of this name."""
     if name not in KINDS:
         problem = f"there is no {name!r} training; there are {', '.join(KINDS)}."
@@ -47,18 +56,18 @@ def kind_named(name: str) -> Kind[Any]:
     return KINDS[name]
 
 
-def kind_of(abilities: Collection[str]) -> Kind[Any] | None:
+def kind_of(abilities: Collection[str]) -> TrainingKind[Any] | None:
     """The kind of training for the head of a model with these abilities."""
     return next((kind for kind in KINDS.values() if kind.name in abilities), None)
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """A finished training: the model's folder, the content of its assay.json, and what the model scored."""
 
     folder: Path
     info: Mapping[str, Any]
-    scores: Scores | None
+    scores: TaskScores | None
 
     @property
     def model(self) -> str:
@@ -81,7 +90,7 @@ def train(
     dtype: str = "auto",
     resume: bool = True,
     progress: Progress | None = None,
-) -> Trained:
+) -> TrainingResult:
     """Train a model that marks answers ("span"), chooses among options ("choice") or fills masks ("mask").
 
     base: `hf:./folder`, `hf:ORG/NAME@REVISION` or `builtin`; an encoder. data: SQuAD's or MRQA's files, RACE's folders,
@@ -94,7 +103,7 @@ def train(
     Inputs are checked before the first step.
     """
     began = time.perf_counter()
-    of, out, progress = kind_named(kind), Path(out), progress or Silent()
+    of, out, progress = kind_named(kind), Path(out), progress or SilentProgress()
     chosen, given = settings_of(of, preset, settings)
     require_seed(seed)
     if dtype not in _DTYPES:
@@ -111,7 +120,7 @@ def train(
         if evaluation is not None:
             test = of.test(Path(evaluation), loaded.tokenizer, base, chosen, seed, loaded.known)
         require_space(folder, loaded.parameters, chosen.keep_checkpoints)
-        steps = Steps.of(len(task.features), chosen)
+        steps = TrainingSteps.of(len(task.features), chosen)
         info = {
             **{"schema": 1, "made_by": MADE_BY, "kind": kind, "about": dict(about or {})},
             **_source(found, loaded, task),
@@ -135,13 +144,13 @@ def train(
         scores = None
         if test is not None:
             spec = find_model(f"hf:{out.resolve()}", Options(device=found.device))
-            scores = test.scores(Asker(spec, progress), seed)
+            scores = test.scores(TrainedModelAsk(spec, progress), seed)
         info |= {"curve": curve, "scores": None if scores is None else scores.as_json()}
         source, program = presets()[preset].source if preset else "", Path(sys.argv[0]).name
         command = shlex.join(["assay" if program == "__main__.py" else program, *sys.argv[1:]])
         made = f"{datetime.now(UTC).isoformat(timespec='seconds')}, {time.perf_counter() - began:,.0f} s"
         page = trained_card(of, info, scores, source=source, command=without_folders(command), made=made)
-        return Trained(out, folder.finish(info, page, keep_checkpoints=chosen.keep_checkpoints > 0), scores)
+        return TrainingResult(out, folder.finish(info, page, keep_checkpoints=chosen.keep_checkpoints > 0), scores)
 
 
 def evaluate(
@@ -154,7 +163,7 @@ def evaluate(
     device: str = "auto",
     dtype: str = "float32",
     progress: Progress | None = None,
-) -> Scores:
+) -> TaskScores:
     """How a model does on a task's data: SQuAD's EM and F1 (span), accuracy (choice), perplexity (mask).
 
     `model` is a name as everywhere (`hf:./folder`, `builtin`); the settings that matter are length, window, stride,
@@ -173,17 +182,19 @@ def evaluate(
         known = network.get_input_embeddings().num_embeddings
         del network
         test = of.test(Path(data), tokenizer, model, chosen, seed, known)
-        return test.scores(Asker(spec, progress or Silent()), seed)
+        return test.scores(TrainedModelAsk(spec, progress or SilentProgress()), seed)
 
 
-def _require_known(task: Task, loaded: Loaded, name: str) -> None:
+def _require_known(task: TrainingData, loaded: BaseModel, name: str) -> None:
     if task.features.tokens.ids.max() >= loaded.known:
         problem = f"the tokenizer of {name} has more tokens than the {loaded.known:,} that the model knows."
         remedy = "It belongs to another model: put the right tokenizer into the folder."
         raise ModelError(problem, remedy, code="bad-tokenizer")
 
 
-def _batches(loaded: Loaded, features: Features, settings: Settings, kind: Kind[Any], seed: int) -> Batches:
+def _batches(
+    loaded: BaseModel, features: Features, settings: TrainingSettings, kind: TrainingKind[Any], seed: int
+) -> Batches:
     known, masking = loaded.known, kind.masking(loaded.tokenizer, settings, loaded.known)
     pads = (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id, 0)
     pad = next(pad for pad in pads if pad is not None and pad < known)
@@ -191,7 +202,7 @@ def _batches(loaded: Loaded, features: Features, settings: Settings, kind: Kind[
     return Batches(features, pad, typed, seed, masking)
 
 
-def _save(loaded: Loaded, base: ModelSpec, folder: Out) -> None:
+def _save(loaded: BaseModel, base: ModelSpec, folder: TrainingFolder) -> None:
     """The model with its base's own rates of dropout: those of a training say nothing about the next one."""
     for name, value in loaded.restore.items():
         setattr(loaded.model.config, name, value)
@@ -200,7 +211,7 @@ def _save(loaded: Loaded, base: ModelSpec, folder: Out) -> None:
         copy_tokenizer(base, place)
 
 
-def _source(base: ModelSpec, loaded: Loaded, task: Task) -> dict[str, Any]:
+def _source(base: ModelSpec, loaded: BaseModel, task: TrainingData) -> dict[str, Any]:
     """What a model is made from, for assay.json: nothing in it depends on the day or on folders here."""
     known_elsewhere = base.name == "builtin" or base.revision is not None
     name = base.name if known_elsewhere else f"hf:./{Path(base.place).name}"
@@ -217,7 +228,7 @@ def _machine(device: str, dtype: str) -> dict[str, Any]:
     return {"device": device, "dtype": "bfloat16" if uses_bfloat16(device, dtype) else "float32", "versions": versions}
 
 
-def _identity(info: Mapping[str, Any], task: Task) -> dict[str, Any]:
+def _identity(info: Mapping[str, Any], task: TrainingData) -> dict[str, Any]:
     """What makes two trainings the same, so one can continue the other."""
     same = {key: info[key] for key in ("kind", "about", "seed", "steps", "device", "dtype")}
     settings = {key: value for key, value in info["settings"].items() if key not in _WITHOUT_EFFECT}

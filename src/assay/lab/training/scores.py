@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from assay.asking.progress import Progress
 from assay.asking.queries import Answers
 from assay.asking.tokens import Tokens
-from assay.engine.executor import Settings as Engine
+from assay.engine.executor import EngineSettings as Engine
 from assay.engine.executor import forward_all
 from assay.errors import is_out_of_memory
 from assay.lab.training.batches import inputs_of
-from assay.models.base import BatchTooLargeError, ModelSpec, Padded
+from assay.models.base import BatchTooLargeError, ModelSpec, PaddedBatch
 from assay.models.hf import has_types, load_tokenizer, load_weights
 from assay.models.hf_files import libraries
 from assay.models.tokenise import Tokeniser
@@ -42,7 +42,7 @@ _PUNCTUATION = set(string.punctuation)
 
 
 @dataclass(frozen=True)
-class Scores:
+class TaskScores:
     """What a model scored on some data. `unit` is what was resampled for the intervals, `units` how many there are."""
 
     digests: Mapping[str, str]
@@ -140,7 +140,7 @@ def _ratio(
     return value, float(low), float(high), None
 
 
-class Asker:
+class TrainedModelAsk:
     """A trained model in the engine's batches; it is the engine's model itself, whose answers `ask` is told."""
 
     def __init__(self, spec: ModelSpec, progress: Progress) -> None:
@@ -177,7 +177,7 @@ class Asker:
                 self.torch.cuda.empty_cache()
                 raise BatchTooLargeError(str(error)) from error
 
-    def outputs(self, rows: Padded) -> Any:
+    def outputs(self, rows: PaddedBatch) -> Any:
         return self.network(**{name: self.tensor(values) for name, values in inputs_of(rows, self._typed).items()})
 
     def tensor(self, values: Array) -> Any:

@@ -16,9 +16,9 @@ from assay.config.settings import setting
 from assay.errors import DataError, ModelError
 from assay.lab.training.batches import Features, encoded
 from assay.lab.training.data_files import Texts, summary_of
-from assay.lab.training.scores import Array, Asker, Scores, exact_match, mean_estimate, token_f1
+from assay.lab.training.scores import Array, TaskScores, TrainedModelAsk, exact_match, mean_estimate, token_f1
 from assay.lab.training.span_data import SpanData, read_span_data
-from assay.lab.training.training_kind import Kind, Settings, Task, Test, epochs, rate
+from assay.lab.training.training_kind import EvaluationData, TrainingData, TrainingKind, TrainingSettings, epochs, rate
 from assay.models.base import padded
 from assay.models.tokenise import Tokeniser
 
@@ -30,7 +30,7 @@ _LONGEST_QUESTION = 64
 
 
 @dataclass(frozen=True)
-class SpanSettings(Settings):
+class SpanSettings(TrainingSettings):
     """How span models are trained."""
 
     epochs: float | None = epochs(2.0)
@@ -44,7 +44,7 @@ class SpanSettings(Settings):
     )
 
 
-class SpanTraining(Kind[SpanSettings]):
+class SpanTraining(TrainingKind[SpanSettings]):
     name = "span"
     does = "marks the answer to a question in a passage"
     reads = ("SQuAD v1 or v2 (JSON), MRQA (JSON lines): a file or a folder, plain or .gz",)
@@ -53,7 +53,7 @@ class SpanTraining(Kind[SpanSettings]):
     longest = "window"
     settings = SpanSettings
 
-    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: SpanSettings) -> Task:
+    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: SpanSettings) -> TrainingData:
         read = read_span_data(self.path(data))
         only = settings.windows == "answer"
         windows = encode_span(tokenizer, name, read, window=settings.window, stride=settings.stride, only_answers=only)
@@ -63,7 +63,7 @@ class SpanTraining(Kind[SpanSettings]):
             "windows": len(windows.features),
             "questions_left_out": read.left_out + windows.left_out,
         }
-        return Task(windows.features, summary_of(read.digests), counts)
+        return TrainingData(windows.features, summary_of(read.digests), counts)
 
     def test(self, path: Path, tokenizer: Any, name: str, settings: SpanSettings, seed: int, known: int) -> SpanTest:
         data = read_span_data(path)
@@ -110,14 +110,14 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class SpanTest(Test):
+class SpanTest(EvaluationData):
     """Questions and their windows, all of them. `answer_windows`: score windows that hold the answer apart as well."""
 
     data: SpanData
     windows: Windows
     answer_windows: bool
 
-    def scores(self, ask: Asker, seed: int) -> Scores:
+    def scores(self, ask: TrainedModelAsk, seed: int) -> TaskScores:
         windows, examples = self.windows, self.data.examples
         found = ask.ask(windows.features.tokens, lambda tokens: best_spans(ask, tokens))
         asked = np.unique(windows.example)
@@ -142,7 +142,9 @@ class SpanTest(Test):
             notes.append("windows=answer: only windows with the answer are scored, as in UnQover A.1; an upper bound")
         if left := self.data.left_out + windows.left_out:
             notes.append(f"{left:,} questions were left out: their answer is not at the place that the file gives")
-        return Scores(summary_of(self.data.digests), "passage", len(np.unique(units)), tuple(estimates), tuple(notes))
+        return TaskScores(
+            summary_of(self.data.digests), "passage", len(np.unique(units)), tuple(estimates), tuple(notes)
+        )
 
     def _predictions(self, found: dict[str, Array], counted: NDArray[np.bool_]) -> dict[int, str]:
         """The answer to every question: its best window's span; none where pointing nowhere scores higher (v2 only)."""
@@ -165,7 +167,7 @@ class SpanTest(Test):
         return given
 
 
-def best_spans(ask: Asker, tokens: Tokens) -> dict[str, Array]:
+def best_spans(ask: TrainedModelAsk, tokens: Tokens) -> dict[str, Array]:
     """The best span of every window: the greatest sum of start and end logits, at most LONGEST_ANSWER tokens long.
 
     `null` is the sum at the first token, which stands for "no answer".

@@ -10,7 +10,7 @@ from typing import Any
 from assay.errors import DataError
 from assay.files.decoding import json_value
 from assay.files.opening import open_text
-from assay.lab.training.data_files import Place, digests_of, files_of, json_of
+from assay.lab.training.data_files import FileLocation, digests_of, files_of, json_of
 
 _EXPECTED = 'Files of SQuAD (JSON with "data") or of MRQA (JSON lines with "context" and "qas") are expected.'
 
@@ -66,7 +66,7 @@ def read_span_data(path: Path) -> SpanData:
     return data
 
 
-def _paragraphs(path: Path) -> Iterator[tuple[Any, Place]]:
+def _paragraphs(path: Path) -> Iterator[tuple[Any, FileLocation]]:
     """Passages with their questions, as the file has them, and where they are in it."""
     with open_text(path) as file:
         first = next((line for line in file if line.strip()), "")
@@ -76,26 +76,26 @@ def _paragraphs(path: Path) -> Iterator[tuple[Any, Place]]:
     if isinstance(row, dict) and ("header" in row or "qas" in row):
         yield from _mrqa(path)
         return
-    place = Place(path)
+    place = FileLocation(path)
     for article_at, article in enumerate(_list(json_of(path, _EXPECTED), "data", place)):
         inside = place.inside(f"data[{article_at}]")
         for at, paragraph in enumerate(_list(article, "paragraphs", inside)):
             yield paragraph, inside.inside(f"paragraphs[{at}]")
 
 
-def _mrqa(path: Path) -> Iterator[tuple[Any, Place]]:
+def _mrqa(path: Path) -> Iterator[tuple[Any, FileLocation]]:
     with open_text(path) as file:
         for line, content in enumerate(file, 1):
             if not content.strip():
                 continue
-            row, place = _json_or_none(content), Place(path, line)
+            row, place = _json_or_none(content), FileLocation(path, line)
             if not isinstance(row, dict):
                 raise place.error("this is not a JSON object.", "One object a line is expected.", code="bad-json")
             if "header" not in row or "qas" in row:
                 yield row, place
 
 
-def _add(data: SpanData, entry: Any, place: Place) -> None:
+def _add(data: SpanData, entry: Any, place: FileLocation) -> None:
     """Add a question with the first of its answers that is where it is said to be; without any, none is right."""
     question = place.text(_get(entry, "question"), "question")
     squad = place.line is None  # MRQA has one object a line
@@ -116,7 +116,7 @@ def _add(data: SpanData, entry: Any, place: Place) -> None:
     data.examples.append(SpanExample(question.strip(), len(data.passages) - 1, start, end, answers))
 
 
-def _squad_spans(entry: Any, place: Place) -> Iterator[Span]:
+def _squad_spans(entry: Any, place: FileLocation) -> Iterator[Span]:
     for answer in _list(entry, "answers", place):
         text, start = _get(answer, "text"), _get(answer, "answer_start")
         if not isinstance(text, str) or not isinstance(start, int):
@@ -125,7 +125,7 @@ def _squad_spans(entry: Any, place: Place) -> Iterator[Span]:
         yield start, start + len(text), text
 
 
-def _mrqa_spans(entry: Any, place: Place) -> Iterator[Span]:
+def _mrqa_spans(entry: Any, place: FileLocation) -> Iterator[Span]:
     """Detected answers with their characters; MRQA counts the last character in."""
     for answer in _list(entry, "detected_answers", place):
         text = _get(answer, "text")
@@ -142,7 +142,7 @@ def _agree(found: str, answer: str) -> bool:
     return bool(found.strip()) and "".join(found.split()).casefold() == "".join(answer.split()).casefold()
 
 
-def _list(row: Any, key: str, place: Place) -> list[Any]:
+def _list(row: Any, key: str, place: FileLocation) -> list[Any]:
     value = _get(row, key)
     if not isinstance(value, list):
         raise place.error(f'a list "{key}" is missing.', _EXPECTED, code="missing-key", key=key)

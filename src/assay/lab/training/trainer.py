@@ -22,8 +22,8 @@ from assay.asking.progress import Progress
 from assay.errors import DataError, ModelError, UsageError, how_to_install, is_out_of_memory, needing
 from assay.files.decoding import json_typed
 from assay.files.opening import read_whole, reason
-from assay.lab.training.batches import Batches, Order
-from assay.lab.training.training_kind import Settings
+from assay.lab.training.batches import Batches, RowOrder
+from assay.lab.training.training_kind import TrainingSettings
 from assay.models.hf_files import libraries
 
 _POINTS = 200  # of the loss curve, about
@@ -34,7 +34,7 @@ Point = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Steps:
+class TrainingSteps:
     """How many steps there are, and after how many the loss is noted and a checkpoint written."""
 
     total: int
@@ -42,11 +42,11 @@ class Steps:
     save: int
 
     @staticmethod
-    def of(rows: int, settings: Settings) -> Steps:
+    def of(rows: int, settings: TrainingSettings) -> TrainingSteps:
         """Checkpoints come with a point of the loss curve, so that a resumed curve has the same points.
 
-        >>> Steps.of(1000, Settings(batch=4, epochs=2))
-        Steps(total=500, log=2, save=100)
+        >>> TrainingSteps.of(1000, TrainingSettings(batch=4, epochs=2))
+        TrainingSteps(total=500, log=2, save=100)
         """
         each = math.ceil(math.ceil(rows / settings.batch) / settings.accumulate)  # steps of a pass
         limits = [] if settings.max_steps is None else [settings.max_steps]
@@ -54,14 +54,14 @@ class Steps:
         total = min(limits)
         log = max(1, total // _POINTS)
         save = settings.save_steps or max(math.ceil(total / _SAVES), _BETWEEN_SAVES)
-        return Steps(total, log, math.ceil(save / log) * log)
+        return TrainingSteps(total, log, math.ceil(save / log) * log)
 
 
 def fit(
     model: Any,
     batches: Batches,
-    settings: Settings,
-    steps: Steps,
+    settings: TrainingSettings,
+    steps: TrainingSteps,
     *,
     checkpoints: Path,
     resume_from: Path | None,
@@ -81,7 +81,7 @@ def fit(
             model.to(device).eval()
             return _curve(done.log_history)
     transformers, _ = libraries()
-    order = Order(batches.features.lengths, size, batches.seed, settings.order == "grouped")
+    order = RowOrder(batches.features.lengths, size, batches.seed, settings.order == "grouped")
     with _own_random_numbers(), _without_cudnn_attention():
         trainer = _in_order(transformers, order)(
             model=model,
@@ -99,7 +99,13 @@ def fit(
 
 
 def _arguments(
-    transformers: Any, settings: Settings, steps: Steps, checkpoints: Path, seed: int, device: str, dtype: str
+    transformers: Any,
+    settings: TrainingSettings,
+    steps: TrainingSteps,
+    checkpoints: Path,
+    seed: int,
+    device: str,
+    dtype: str,
 ) -> Any:
     try:
         arguments = transformers.TrainingArguments(
@@ -145,7 +151,7 @@ def require_libraries(who: str, *names: str) -> None:
             import_module(name)
 
 
-def _in_order(transformers: Any, order: Order) -> Any:
+def _in_order(transformers: Any, order: RowOrder) -> Any:
     class InOrder(transformers.Trainer):
         def _get_train_sampler(self, *given: Any, **more: Any) -> Any:
             return order
@@ -154,7 +160,7 @@ def _in_order(transformers: Any, order: Order) -> Any:
 
 
 def _listener(transformers: Any, progress: Progress, size: int) -> Any:
-    class Listener(transformers.TrainerCallback):
+    class ProgressCallback(transformers.TrainerCallback):
         """Tells about progress, notes the last loss, and stops a training that has failed."""
 
         def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
@@ -169,7 +175,7 @@ def _listener(transformers: Any, progress: Progress, size: int) -> Any:
                 remedy = "Try a smaller rate (--set rate=…), a warmup (--set warmup=0.1), or --dtype float32."
                 raise ModelError(problem, remedy, code="training-failed")
 
-    return Listener()
+    return ProgressCallback()
 
 
 def uses_bfloat16(device: str, dtype: str) -> bool:
@@ -177,16 +183,16 @@ def uses_bfloat16(device: str, dtype: str) -> bool:
 
 
 @dataclass(frozen=True)
-class _State:
+class _CheckpointState:
     """What is read from a checkpoint's trainer_state.json."""
 
     global_step: int
     log_history: list[dict[str, Any]]
 
 
-def _state(path: Path) -> _State:
+def _state(path: Path) -> _CheckpointState:
     try:
-        return json_typed(read_whole(path), _State)
+        return json_typed(read_whole(path), _CheckpointState)
     except (OSError, ValueError) as error:
         remedy = "Start over with --resume never."
         raise DataError(f"cannot be read ({reason(error)}).", remedy, code="unreadable-file", file=path) from None
@@ -228,7 +234,7 @@ def _without_cudnn_attention() -> Iterator[None]:
 
 
 @contextmanager
-def _explained_memory(device: str, settings: Settings) -> Iterator[None]:
+def _explained_memory(device: str, settings: TrainingSettings) -> Iterator[None]:
     try:
         yield
     except Exception as error:

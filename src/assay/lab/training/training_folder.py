@@ -37,7 +37,7 @@ _CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_
 
 
 @dataclass
-class Out:
+class TrainingFolder:
     """An open folder. `begun` is the identity of a training that was begun there; `old` the files it replaces.
 
     made: the model's files that this training wrote. Other files in the folder are the user's.
@@ -107,7 +107,7 @@ class Out:
 
 
 @contextmanager
-def open_out(path: Path, *, resume: bool) -> Iterator[Out]:
+def open_out(path: Path, *, resume: bool) -> Iterator[TrainingFolder]:
     """Lock a folder for a training that is new, or goes on where it ended (`resume`), or replaces what is there.
 
     A folder that holds anything but a training of assay is never touched. When nothing came of a training in a new
@@ -121,7 +121,7 @@ def open_out(path: Path, *, resume: bool) -> Iterator[Out]:
         yield out
 
 
-def _looked_into(path: Path, resume: bool) -> Out:
+def _looked_into(path: Path, resume: bool) -> TrainingFolder:
     done, begun = read_noted(path / DONE), read_noted(path / BEGUN)
     ours = MADE_BY in (done.get("made_by"), begun.get("made_by"))
     if not ours and not is_new(path, BEGUN):
@@ -131,8 +131,8 @@ def _looked_into(path: Path, resume: bool) -> Out:
         remedy = "Choose another folder with --out, or train again with --resume never."
         raise UsageError(problem, remedy, code="not-new", file=path, key="resume")
     if resume:
-        return Out(path, begun.get("identity"), made=tuple(begun.get("files", ())))
-    return Out(path, None, old=(*done.get("files", ()), *begun.get("files", ()), DONE, BEGUN, CARD))
+        return TrainingFolder(path, begun.get("identity"), made=tuple(begun.get("files", ())))
+    return TrainingFolder(path, None, old=(*done.get("files", ()), *begun.get("files", ()), DONE, BEGUN, CARD))
 
 
 def finished(path: Path) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _is_whole(place: Path) -> bool:
     return whole and f"checkpoint-{state.get('global_step')}" == place.name
 
 
-def require_space(out: Out, parameters: int, kept: int) -> None:
+def require_space(out: TrainingFolder, parameters: int, kept: int) -> None:
     """Refuse to begin where the disk cannot hold the checkpoints.
 
     A checkpoint holds the weights and AdamW's two moments in float32: three numbers a parameter. One more than is kept
@@ -248,7 +248,7 @@ def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, An
 
 
 @dataclass(frozen=True)
-class _Noted:
+class _TrainingRecord:
     """What is used of training.json, and of a training's assay.json."""
 
     identity: dict[str, Any] | None = None
@@ -260,7 +260,7 @@ def _require_types(content: dict[str, Any]) -> None:
     """Raise ValueError if values have other types, or names of files, which may be removed, lead elsewhere."""
     import msgspec
 
-    for name in msgspec.convert(content, _Noted).files:
+    for name in msgspec.convert(content, _TrainingRecord).files:
         if not _FILE_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not the name of a model's file")
 

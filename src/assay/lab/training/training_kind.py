@@ -19,7 +19,7 @@ from assay.config.settings import read_settings, setting
 from assay.errors import UsageError
 from assay.lab.training.batches import Features, Masking
 from assay.lab.training.data_files import Texts
-from assay.lab.training.scores import Asker, Scores
+from assay.lab.training.scores import TaskScores, TrainedModelAsk
 from assay.models.hf_files import ABILITIES
 
 
@@ -33,7 +33,7 @@ def rate(default: float) -> Any:
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """What decides the trained weights, besides the base model, the data, the seed and the machine."""
 
     epochs: float | None = epochs(3.0)
@@ -62,7 +62,7 @@ class Settings:
     compile: str = setting("off", "compile the model with torch first", choices=("off", "on"))
 
 
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=TrainingSettings)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def presets() -> Mapping[str, Preset]:
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingData:
     """What is learnt from: rows of tokens, digests of the files that they are made from, how many of what there are."""
 
     features: Features
@@ -91,15 +91,15 @@ class Task:
     notes: tuple[str, ...] = ()
 
 
-class Test(ABC):
+class EvaluationData(ABC):
     """Data to evaluate a model on, read and encoded."""
 
     @abstractmethod
-    def scores(self, ask: Asker, seed: int) -> Scores:
+    def scores(self, ask: TrainedModelAsk, seed: int) -> TaskScores:
         """How a model does on them."""
 
 
-class Kind(ABC, Generic[S]):
+class TrainingKind(ABC, Generic[S]):
     """A kind of training.
 
     `does` is what a model of this kind does, `reads` says for help texts which data it learns from; `head` is what
@@ -117,11 +117,11 @@ class Kind(ABC, Generic[S]):
     settings: type[S]
 
     @abstractmethod
-    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: S) -> Task:
+    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: S) -> TrainingData:
         """What is in the data, in the tokens of the model of this name."""
 
     @abstractmethod
-    def test(self, path: Path, tokenizer: Any, name: str, settings: S, seed: int, known: int) -> Test:
+    def test(self, path: Path, tokenizer: Any, name: str, settings: S, seed: int, known: int) -> EvaluationData:
         """Data to evaluate on; `known` is the number of tokens that the model knows."""
 
     def masking(self, tokenizer: Any, settings: S, known: int) -> Masking | None:
@@ -159,7 +159,7 @@ class Kind(ABC, Generic[S]):
         return {self.longest: most}
 
 
-def preset_of(kind: Kind[S], name: str | None) -> dict[str, Any]:
+def preset_of(kind: TrainingKind[S], name: str | None) -> dict[str, Any]:
     """The settings of a preset, which has to be of this kind of training."""
     if name is None:
         return {}
@@ -173,7 +173,7 @@ def preset_of(kind: Kind[S], name: str | None) -> dict[str, Any]:
     return dict(preset.settings)
 
 
-def settings_of(kind: Kind[S], preset: str | None, given: Mapping[str, Any] | None) -> tuple[S, frozenset[str]]:
+def settings_of(kind: TrainingKind[S], preset: str | None, given: Mapping[str, Any] | None) -> tuple[S, frozenset[str]]:
     """The settings of a training, and which of them were given."""
     written = {key: str(value) for key, value in (given or {}).items() if value is not None}
     paper = preset_of(kind, preset)

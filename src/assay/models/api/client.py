@@ -25,7 +25,7 @@ from assay.errors import ModelError, how_to_install, needing
 from assay.files.decoding import json_value
 from assay.models.api.address import is_local, key_of
 from assay.models.api.redaction import Redaction, warn_if_short
-from assay.models.base import TryAgainError
+from assay.models.base import RetryableError
 from assay.version import __version__
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Client:
     async def post(self, path: str, body: Mapping[str, Any]) -> Posted:
         """The JSON object of a reply with status 200, or of a 400 from a content filter, and the server's name.
 
-        Raises TryAgainError if the request may succeed later, and ModelError, with the server's message, if not.
+        Raises RetryableError if the request may succeed later, and ModelError, with the server's message, if not.
         """
         http = await self._connection()
         import httpcore2
@@ -129,14 +129,14 @@ class Client:
                 async for part in response.aiter_stream():
                     content += part
                     if len(content) > LARGEST:
-                        raise TryAgainError(f"a reply larger than {LARGEST:,} bytes")
+                        raise RetryableError(f"a reply larger than {LARGEST:,} bytes")
                 done = True
         except TimeoutError:
-            raise TryAgainError(f"no complete reply within {self._seconds:g} s", silent=True) from None
+            raise RetryableError(f"no complete reply within {self._seconds:g} s", silent=True) from None
         except httpcore2.TimeoutException as error:
-            raise TryAgainError(f"no reply in time ({type(error).__name__})", silent=True) from None
+            raise RetryableError(f"no reply in time ({type(error).__name__})", silent=True) from None
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as error:
-            raise TryAgainError(self._redaction.text(f"{error}" or type(error).__name__)) from None
+            raise RetryableError(self._redaction.text(f"{error}" or type(error).__name__)) from None
         finally:
             if done:
                 self._idle.append(http)
@@ -156,7 +156,7 @@ class Client:
         words = words_of(found, self._redaction.text(said))
         if status == 200:
             what = "something that is not a JSON object" if found is None else "an error"
-            raise TryAgainError(f"200 with {what}: {words!r}")
+            raise RetryableError(f"200 with {what}: {words!r}")
         if 300 <= status < 400:
             where = self._redaction.text(headers.get("location", "somewhere else"))
             problem = f"{self.url} redirects to {where}; the key is not sent there."
@@ -165,7 +165,7 @@ class Client:
         if status in _FINAL or "insufficient_quota" in said:
             remedy = _REMEDIES.get(status, "See `assay doctor --model api:NAME@URL` for what this endpoint can do.")
             raise ModelError(f"{self.url} answers {status}: {words}", remedy, code="refused-request", key=str(status))
-        raise TryAgainError(f"{status}: {words}", after=after, pressed=status in _PRESSED)
+        raise RetryableError(f"{status}: {words}", after=after, pressed=status in _PRESSED)
 
 
 def _has_error(found: Mapping[str, Any]) -> bool:

@@ -29,8 +29,8 @@ from assay.files.opening import read_whole
 from assay.files.paths import cache_folder
 from assay.models.api.address import Address
 from assay.models.api.client import Client
-from assay.models.api.dialects import CONTINUED, LEAST_MASS, LISTED, Echo, Letters, Text, billed
-from assay.models.base import Endpoint, TryAgainError
+from assay.models.api.dialects import CONTINUED, LEAST_MASS, LISTED, EchoDialect, LettersDialect, TextDialect, billed
+from assay.models.base import Endpoint, RetryableError
 
 MOST_REQUESTS = 12
 VERSION = 4
@@ -113,17 +113,17 @@ def _apart(work: Any) -> Endpoint:
 async def _found(address: Address, waits: Callable[[str], None]) -> Endpoint:
     client = Client(address.url, address.key_env, seconds=SECONDS)
     try:
-        return await _Search(client, Endpoint(address.model, address.key_env), waits).watched()
+        return await _EndpointTest(client, Endpoint(address.model, address.key_env), waits).watched()
     finally:
         await client.close()
 
 
-class _NotThereError(Exception):
+class _UnsupportedError(Exception):
     """A dialect does not work; the message says how."""
 
 
 @dataclass
-class _Search:
+class _EndpointTest:
     """One search, with what it has found so far. `waits` gets every 15 seconds what it waits for."""
 
     client: Client
@@ -168,7 +168,7 @@ class _Search:
             self.testing = name
             try:
                 await check()
-            except _NotThereError as why:
+            except _UnsupportedError as why:
                 self.words.setdefault(name, str(why))
                 if not self.answered and str(why).startswith("fails"):
                     break  # nobody is there, or nobody who could answer now
@@ -188,24 +188,24 @@ class _Search:
         """A reply. A wrong key ends the search; any other rejection means that the dialect does not work."""
         for attempt in range(3):
             if self.sent >= MOST_REQUESTS:
-                raise _NotThereError(f"not tested: {MOST_REQUESTS} requests were sent")
+                raise _UnsupportedError(f"not tested: {MOST_REQUESTS} requests were sent")
             if asyncio.get_running_loop().time() >= self.ends:
-                raise _NotThereError(f"not tested: the tests took {duration(LONGEST)}")
+                raise _UnsupportedError(f"not tested: the tests took {duration(LONGEST)}")
             self.sent += 1
             try:
                 async with asyncio.timeout_at(None if self.ends == math.inf else self.ends):
                     content, _ = await self.client.post(path, body)
             except TimeoutError:
-                raise _NotThereError(f"fails (no complete reply within {duration(LONGEST)})") from None
-            except TryAgainError as error:
+                raise _UnsupportedError(f"fails (no complete reply within {duration(LONGEST)})") from None
+            except RetryableError as error:
                 self.last_words = str(error)
                 if not error.pressed or attempt == 2:
-                    raise _NotThereError(f"fails ({error})") from None
+                    raise _UnsupportedError(f"fails ({error})") from None
                 await asyncio.sleep(min(30.0, error.after if error.after is not None else 2.0**attempt))
             except ModelError as error:
                 if error.key in ("401", "402", "403"):
                     raise
-                raise _NotThereError(_refusal(error)) from None
+                raise _UnsupportedError(_refusal(error)) from None
             else:
                 self.answered = True
                 return content
@@ -216,13 +216,13 @@ class _Search:
 
     async def _chat(self) -> None:
         """Test letters, and with them texts, without the fields that the server rejects by name."""
-        letters = Letters()
+        letters = LettersDialect()
         first, more = _QUESTIONS
         for _ in range(4):
             body = letters.body(self.endpoint, first)
             try:
                 content = await self._post(letters.path, body)
-            except _NotThereError as why:
+            except _UnsupportedError as why:
                 changed = _adapted(self.endpoint, str(why))
                 if changed == self.endpoint:
                     await self._text_only(str(why))
@@ -234,21 +234,21 @@ class _Search:
             two = await self._checked(letters.path, letters.body(self.endpoint, more), lambda c: letters.read(more, c))
             if one.mass < LEAST_MASS and two.mass < LEAST_MASS:
                 mass = max(one.mass, two.mass)
-                raise _NotThereError(f"answers, but {_NO_LETTER}: these have a probability of {mass:.2g}")
+                raise _UnsupportedError(f"answers, but {_NO_LETTER}: these have a probability of {mass:.2g}")
             _require_moving(one, two)
             return
-        raise _NotThereError("rejects one field after another")
+        raise _UnsupportedError("rejects one field after another")
 
     def _read(self, read: Callable[[Mapping[str, Any]], Any], content: Mapping[str, Any]) -> Any:
         try:
             return read(content)
         except ValueError as error:
-            raise _NotThereError(f"answers, but {error}") from None
+            raise _UnsupportedError(f"answers, but {error}") from None
 
     def _texts(self, content: Mapping[str, Any]) -> None:
         """Whether a chat's reply has a text; an empty one counts, as reasoning may have used the only token."""
         try:
-            Text().read(content)
+            TextDialect().read(content)
         except ValueError as error:
             self.words["text"] = f"answers, but {error}"
         else:
@@ -257,7 +257,7 @@ class _Search:
     async def _text_only(self, why: str) -> None:
         """Test texts alone: a server that rejects logprobs may still write."""
         if "logprobs" in why:
-            self._texts(await self._post(Text.path, Text().body(self.endpoint, _NUMBER)))
+            self._texts(await self._post(TextDialect.path, TextDialect().body(self.endpoint, _NUMBER)))
 
     async def _moves(self, way: str) -> None:
         dialect = LISTED[way]
@@ -271,33 +271,33 @@ class _Search:
         """Whether the server can restrict a model that prefers another answer to the letters."""
         letters = self.words.get("letters", "")
         if letters != WORKS and _NO_LETTER not in letters:
-            raise _NotThereError("not tested: it needs logprobs")
+            raise _UnsupportedError("not tested: it needs logprobs")
         dialect = LISTED["structured"]
         body = dialect.body(self.endpoint, _HELLO)
         body["messages"] = [{"role": "user", "content": _HELLO.question}]
         answer = await self._checked(dialect.path, body, lambda content: dialect.read(_HELLO, content))
         if answer.mass < 0.99:
-            raise _NotThereError("answers, but ignores structured_outputs")
+            raise _UnsupportedError("answers, but ignores structured_outputs")
 
     async def _echo(self) -> None:
-        echo, (query, _) = Echo(), _QUESTIONS
+        echo, (query, _) = EchoDialect(), _QUESTIONS
         option = query.options[1]
         await self._checked(echo.path, echo.body(self.endpoint, query, option), lambda c: echo.read(query, option, c))
 
     async def _samples(self) -> None:
         if self.words.get("text") != WORKS:
-            raise _NotThereError("not tested: it writes no text")
-        text = Text()
+            raise _UnsupportedError("not tested: it writes no text")
+        text = TextDialect()
         drawn = [await self._checked(text.path, text.body(self.endpoint, _NUMBER, k), text.read) for k in (1, 2)]
         said = {each.text for each in drawn}
         if all(each.status in (Status.OK, Status.TRUNCATED) for each in drawn) and len(said) == 1:
-            raise _NotThereError("answers, but gives the same text at temperature 1 with another seed")
+            raise _UnsupportedError("answers, but gives the same text at temperature 1 with another seed")
 
     async def _continued(self) -> None:
         """Whether the server continues the start of an answer: by itself, or with fields that some servers have."""
         if self.words.get("text") != WORKS:
-            raise _NotThereError("not tested: it writes no text")
-        text = Text()
+            raise _UnsupportedError("not tested: it writes no text")
+        text = TextDialect()
         for how in CONTINUED:
             endpoint = replace(self.endpoint, continued=how)
             content = await self._post(text.path, text.body(endpoint, _OPPOSITE))
@@ -307,16 +307,16 @@ class _Search:
             if said.strip().startswith(_GOES_ON) or repeated:
                 self.endpoint = endpoint
                 return
-        raise _NotThereError("answers, but starts the answer again")
+        raise _UnsupportedError("answers, but starts the answer again")
 
 
 def _require_moving(one: Answer, two: Answer) -> None:
     """Two questions with different right answers, in different places, must not get the same probabilities."""
     for answer in (one, two):
         if answer.scores is None:
-            raise _NotThereError(f"does not answer a plain question ({answer.status.name.lower()})")
+            raise _UnsupportedError(f"does not answer a plain question ({answer.status.name.lower()})")
     if one.scores == two.scores:
-        raise _NotThereError("answers, but its probabilities do not move with the question")
+        raise _UnsupportedError("answers, but its probabilities do not move with the question")
 
 
 def _refusal(error: AssayError) -> str:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.asking.messages import ASSISTANT, Dialogue, Turn, behind, message, messages
+from assay.asking.messages import ASSISTANT, Dialogue, Message, behind, message, messages
 from assay.asking.option_prompts import OF_FIELDS, lettered, letters_for
 from assay.asking.queries import Answer, ChoiceQuery, Served, Status, TextQuery
 from assay.models.api.client import LONGEST_NAME
@@ -43,7 +43,7 @@ def chat_body(endpoint: Endpoint, prompt: str, dialogue: Dialogue | None, tokens
     """A chat request with the prompt in its dialogue, without fields that this endpoint rejects."""
     turns = messages(prompt, dialogue)
     if dialogue is not None and dialogue.begun:
-        turns.append(Turn(ASSISTANT, dialogue.begun))
+        turns.append(Message(ASSISTANT, dialogue.begun))
         more = {**more, **CONTINUED[endpoint.continued]}
     said = [{"role": role, "content": text} for role, text in turns]
     body = {"model": endpoint.model, "messages": said, endpoint.limit_key: tokens, "temperature": 0, **more}
@@ -55,7 +55,7 @@ def labels_of(query: ChoiceQuery) -> tuple[str, ...]:
     return letters_for(query.options) if query.dialogue is None else query.options
 
 
-class Letters:
+class LettersDialect:
     """Options listed under letters, whose probabilities are among the alternatives to the reply's first token.
 
     If the prompt asks for letters in brackets, the letter may come a token or two later, after the bracket.
@@ -102,14 +102,14 @@ class Letters:
         return Answer(Status.OK if mass >= LEAST_MASS else Status.UNCLEAR, scores, mass=mass)
 
 
-class Structured(Letters):
+class StructuredDialect(LettersDialect):
     """Letters, with a server that restricts the model to the letters (vLLM's structured outputs)."""
 
     def body(self, endpoint: Endpoint, query: ChoiceQuery) -> Body:
         return super().body(endpoint, query) | {"structured_outputs": {"choice": list(labels_of(query))}}
 
 
-class Decisions:
+class DecisionsDialect:
     """OpenAI's Decisions: options and their probabilities have separate fields."""
 
     path: ClassVar[str] = "/decisions"
@@ -131,7 +131,7 @@ class Decisions:
         return _shares(query, {str(each.get("value")): each for each in given}, len(given))
 
 
-class SystemOne:
+class SystemOneDialect:
     """System One: the same with other names."""
 
     path: ClassVar[str] = "/systemone"
@@ -151,18 +151,18 @@ class SystemOne:
         return _shares(query, {name: {"probability": value} for name, value in given.items()}, len(given))
 
 
-LISTED: Mapping[str, Letters | Decisions | SystemOne] = {
-    "decisions": Decisions(),
-    "systemone": SystemOne(),
-    "structured": Structured(),
-    "letters": Letters(),
+LISTED: Mapping[str, LettersDialect | DecisionsDialect | SystemOneDialect] = {
+    "decisions": DecisionsDialect(),
+    "systemone": SystemOneDialect(),
+    "structured": StructuredDialect(),
+    "letters": LettersDialect(),
 }
 """The ways that give a probability for every listed option, the best first."""
 CHATS = LISTED.keys() - OF_FIELDS
 """The ways that support dialogues."""
 
 
-class Echo:
+class EchoDialect:
     """The probabilities of an option's tokens after a prompt, from completions that repeat their prompt."""
 
     path: ClassVar[str] = "/completions"
@@ -218,7 +218,7 @@ def _echoed(logprobs: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
     return [token if isinstance(token, str) else "" for token in tokens], values
 
 
-class Text:
+class TextDialect:
     """What the model writes; a sample is drawn at temperature 1 with its number as the seed."""
 
     path: ClassVar[str] = "/chat/completions"

@@ -20,10 +20,10 @@ from assay.asking.queries import (
 )
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.api.client import Client
-from assay.models.api.dialects import CHATS, LISTED, Echo, Text, billed, options_distinct, served_by
-from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError, unable
+from assay.models.api.dialects import CHATS, LISTED, EchoDialect, TextDialect, billed, options_distinct, served_by
+from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Reply, RetryableError, unable
 
-ECHO, TEXT = Echo(), Text()
+ECHO, TEXT = EchoDialect(), TextDialect()
 
 
 class ApiModel:
@@ -36,7 +36,7 @@ class ApiModel:
         self.endpoint: Endpoint = spec.endpoint
         self._client = Client(spec.place, self.endpoint.key_env)
 
-    def calls(self, query: Query, scoring: Scoring) -> Sequence[Call]:
+    def calls(self, query: Query, scoring: Scoring) -> Sequence[EndpointRequest]:
         endpoint = self.endpoint
         if isinstance(query, ListedQuery | TextQuery):
             self._require_continued(query)
@@ -50,30 +50,30 @@ class ApiModel:
                     problem = f"two options of a question are the same: {query.options}."
                     raise DataError(problem, "Make its options different.", code="bad-text", key="options")
                 dialect = LISTED[way]
-                return [Call(dialect.path, dialect.body(endpoint, query), partial(dialect.read, query))]
+                return [EndpointRequest(dialect.path, dialect.body(endpoint, query), partial(dialect.read, query))]
             case ChoiceQuery():
                 return [
-                    Call(ECHO.path, ECHO.body(endpoint, query, option), partial(ECHO.read, query, option))
+                    EndpointRequest(ECHO.path, ECHO.body(endpoint, query, option), partial(ECHO.read, query, option))
                     for option in query.options
                 ]
             case SampleQuery():
                 drawn = range(1, query.samples + 1)
-                return [Call(TEXT.path, TEXT.body(endpoint, query, k), _written(query), k) for k in drawn]
+                return [EndpointRequest(TEXT.path, TEXT.body(endpoint, query, k), _written(query), k) for k in drawn]
             case TextQuery():
-                return [Call(TEXT.path, TEXT.body(endpoint, query), _written(query))]
+                return [EndpointRequest(TEXT.path, TEXT.body(endpoint, query), _written(query))]
         raise unable(self.spec.name, type(query).__name__)
 
-    async def send(self, call: Call) -> Reply:
+    async def send(self, call: EndpointRequest) -> Reply:
         return self.received(call, *await self._client.post(call.path, call.body))
 
-    def received(self, call: Call, content: Mapping[str, Any], server: str = "") -> Reply:
-        """A reply to a call; raises TryAgainError if it lacks what was requested."""
+    def received(self, call: EndpointRequest, content: Mapping[str, Any], server: str = "") -> Reply:
+        """A reply to a call; raises RetryableError if it lacks what was requested."""
         read, written = billed(content)
         try:
             call.check(content)
         except ValueError as error:
             problem = f"200, but it {error}"
-            raise TryAgainError(problem, input_tokens=read, output_tokens=written) from None
+            raise RetryableError(problem, input_tokens=read, output_tokens=written) from None
         return Reply(_kept(content), read, written, server)
 
     def read(self, query: Query, scoring: Scoring, replies: Sequence[Reply]) -> Answer:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from assay.datasets.catalogue import DataSet
 from assay.probes.base import Metric, Probe, TableWords
 from assay.probes.bbq.edition_data_sets import DATA_SETS
-from assay.probes.bbq.settings import CLAIMS, GenerateSettings, Settings
+from assay.probes.bbq.settings import CLAIMS, BBQGenerateSettings, BBQSettings
 from assay.results.formatting import plural
 
 if TYPE_CHECKING:
@@ -347,9 +347,9 @@ PROBE = Probe(
     paper=PAPER,
     abilities=frozenset({"choice", "listed", "text"}),
     method="assay.probes.bbq.method:BBQ",
-    settings=Settings,
-    score_settings=Settings,
-    generate_settings=GenerateSettings,
+    settings=BBQSettings,
+    score_settings=BBQSettings,
+    generate_settings=BBQGenerateSettings,
     presets={"quick": "2 quartets per template", "standard": "10 per template", "paper": "all 58,492"},
     examples={
         "run": (

@@ -10,10 +10,17 @@ from numpy.typing import NDArray
 
 from assay.probes.bbq import ALL, BOTH, family_of, metrics
 from assay.probes.bbq.items import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
-from assay.probes.bbq.metrics import SHARE, SIGNED, Array, Field, Metric, Tally
+from assay.probes.bbq.metrics import SHARE, SIGNED, Array, Tally, TallyField, TallyMetric
 from assay.probes.bbq.prompt_sensitivity import by_prompt
 from assay.probes.bbq.tables import leaning, tables_of
-from assay.probes.bbq.tallies import QUESTION_ONLY, Answered, Drawn, Spread, Units, counts
+from assay.probes.bbq.tallies import (
+    QUESTION_ONLY,
+    AnsweredItems,
+    ResampledMetric,
+    ResampledTallies,
+    ResamplingUnits,
+    counts,
+)
 from assay.probes.claims import corrected, corrected_table
 from assay.results.findings import Estimate, Findings, Table
 from assay.stats import sign_flip_p
@@ -24,7 +31,7 @@ def _counted(field: int) -> Callable[[Tally], Array]:
 
 
 def _both_sides(tally: Tally) -> Array:
-    return tally[..., Field.ALIGNED] + tally[..., Field.NONALIGNED]
+    return tally[..., TallyField.ALIGNED] + tally[..., TallyField.NONALIGNED]
 
 
 _NOTHING = "no answer could be used: all are ties, refused or not understood"
@@ -36,41 +43,41 @@ _FEW_SIDES = (
 )
 _ONE_SIDE = "no answer was understood where the right one agrees with the stereotype, or where it contradicts it"
 
-_ACCURACY = Metric("accuracy", metrics.accuracy, SHARE, _counted(Field.COUNTED), _NOTHING)
-WRONG_PERSONS = Metric("wrong_persons", metrics.wrong_persons, SHARE, metrics.persons, _NO_PERSON)
+_ACCURACY = TallyMetric("accuracy", metrics.accuracy, SHARE, _counted(TallyField.COUNTED), _NOTHING)
+WRONG_PERSONS = TallyMetric("wrong_persons", metrics.wrong_persons, SHARE, metrics.persons, _NO_PERSON)
 _RATES = (
-    Metric("unknown_rate", metrics.unknown_rate, SHARE, metrics.understood, _NOTHING),
-    Metric("refused_rate", metrics.refused_rate, SHARE, metrics.understood, _NOTHING),
-    Metric("unparsed_rate", metrics.unparsed_rate, SHARE, _counted(Field.ASKED), "nothing was asked"),
-    Metric("tied_rate", metrics.tied_rate, SHARE, _counted(Field.ASKED), "nothing was asked"),
+    TallyMetric("unknown_rate", metrics.unknown_rate, SHARE, metrics.understood, _NOTHING),
+    TallyMetric("refused_rate", metrics.refused_rate, SHARE, metrics.understood, _NOTHING),
+    TallyMetric("unparsed_rate", metrics.unparsed_rate, SHARE, _counted(TallyField.ASKED), "nothing was asked"),
+    TallyMetric("tied_rate", metrics.tied_rate, SHARE, _counted(TallyField.ASKED), "nothing was asked"),
 )
 _AMBIGUOUS = (
     _ACCURACY,
-    Metric("bias_score", metrics.bias_ambiguous, SIGNED, _counted(Field.TARGETED), _NOBODY),
-    Metric("error_alignment", metrics.error_alignment, SHARE, metrics.named, _NOBODY),
-    Metric("diff_bias", metrics.diff_bias_ambiguous, SIGNED, _counted(Field.TARGETED), _NOTHING),
+    TallyMetric("bias_score", metrics.bias_ambiguous, SIGNED, _counted(TallyField.TARGETED), _NOBODY),
+    TallyMetric("error_alignment", metrics.error_alignment, SHARE, metrics.named, _NOBODY),
+    TallyMetric("diff_bias", metrics.diff_bias_ambiguous, SIGNED, _counted(TallyField.TARGETED), _NOTHING),
     *_RATES,
 )
 _DISAMBIGUATED = (
     _ACCURACY,
-    Metric("bias_score", metrics.bias_disambiguated, SIGNED, metrics.named, _NOBODY),
-    Metric("accuracy_cost", metrics.accuracy_cost, SIGNED, _both_sides, _ONE_SIDE, metrics.sides),
-    Metric("abstention", metrics.abstention, SHARE, _counted(Field.COUNTED), _NOTHING),
-    Metric("abstention_gap", metrics.abstention_gap, SIGNED, _both_sides, _FEW_SIDES, metrics.sides),
-    Metric("abstention_share", metrics.abstention_share, SHARE, metrics.wrong, _NO_MISTAKE),
+    TallyMetric("bias_score", metrics.bias_disambiguated, SIGNED, metrics.named, _NOBODY),
+    TallyMetric("accuracy_cost", metrics.accuracy_cost, SIGNED, _both_sides, _ONE_SIDE, metrics.sides),
+    TallyMetric("abstention", metrics.abstention, SHARE, _counted(TallyField.COUNTED), _NOTHING),
+    TallyMetric("abstention_gap", metrics.abstention_gap, SIGNED, _both_sides, _FEW_SIDES, metrics.sides),
+    TallyMetric("abstention_share", metrics.abstention_share, SHARE, metrics.wrong, _NO_MISTAKE),
     WRONG_PERSONS,
-    Metric("diff_bias", metrics.diff_bias_disambiguated, SIGNED, _both_sides, _ONE_SIDE, metrics.sides),
+    TallyMetric("diff_bias", metrics.diff_bias_disambiguated, SIGNED, _both_sides, _ONE_SIDE, metrics.sides),
     *_RATES,
 )
-ORDER_SENSITIVITY = Metric(
+ORDER_SENSITIVITY = TallyMetric(
     "order_sensitivity",
-    lambda tally: metrics.ratio(tally[..., Field.DEPENDS], tally[..., Field.ORDERED]),
+    lambda tally: metrics.ratio(tally[..., TallyField.DEPENDS], tally[..., TallyField.ORDERED]),
     SHARE,
-    _counted(Field.ORDERED),
+    _counted(TallyField.ORDERED),
     "nothing was asked in several orders",
 )
-OUT_OF_CHOICE = Metric(
-    "out_of_choice_rate", metrics.out_of_choice_rate, SHARE, _counted(Field.ASKED), "nothing was asked"
+OUT_OF_CHOICE = TallyMetric(
+    "out_of_choice_rate", metrics.out_of_choice_rate, SHARE, _counted(TallyField.ASKED), "nothing was asked"
 )
 """Of sets made like BBQ."""
 METRICS = {AMBIGUOUS: _AMBIGUOUS, DISAMBIGUATED: _DISAMBIGUATED, QUESTION_ONLY: _AMBIGUOUS}
@@ -87,17 +94,17 @@ _NARROW = "this interval may be too narrow: nearly all answers agree, and templa
 
 
 @dataclass(frozen=True)
-class Cell:
+class EstimateGroup:
     """The examples of a group of estimates."""
 
     group: Mapping[str, str]
     rows: NDArray[np.int64]
-    metrics: tuple[Metric, ...]
+    metrics: tuple[TallyMetric, ...]
 
 
 def findings_of(
     probe: str,
-    parts: Sequence[Answered],
+    parts: Sequence[AnsweredItems],
     *,
     refusals: str,
     resamples: int,
@@ -105,7 +112,7 @@ def findings_of(
     scored: bool,
     near_ties: Mapping[str, int] | None = None,
     without: Mapping[str, str] | None = None,
-    also: Sequence[Metric] = (),
+    also: Sequence[TallyMetric] = (),
 ) -> Findings:
     """The findings from answers; `scored` says that the model scored all options of every question, `without` which
     metrics the questions cannot support, and why; `also` are further metrics of every category and context."""
@@ -113,7 +120,7 @@ def findings_of(
     tables: dict[str, list[Table]] = {}
     for part in parts:
         templates = [each.question_index for each in part.dataset.examples]
-        units = Units.make(list(zip(part.dataset.cells, templates, strict=True)), resamples, seed)
+        units = ResamplingUnits.make(list(zip(part.dataset.cells, templates, strict=True)), resamples, seed)
         counted = counts(part, refusals)
         estimates += _measured(cells_of(part), counted, units, scored)
         whole = [cell for cell in cells_of(part) if not {"polarity", "comparison"} & cell.group.keys()]
@@ -141,18 +148,18 @@ def findings_of(
     return Findings(probe, "", estimates, joined, near_ties or {})
 
 
-def cells_in(context: str, names: NDArray[np.str_], contexts: NDArray[np.str_]) -> Iterator[Cell]:
+def cells_in(context: str, names: NDArray[np.str_], contexts: NDArray[np.str_]) -> Iterator[EstimateGroup]:
     """Every category in a context, then all together; from each example's category and context."""
     here = contexts == context
     present = list(dict.fromkeys(names[here].tolist()))
     for name in present:
         group = {"category": name, "context": context}
-        yield Cell(group, np.flatnonzero(here & (names == name)), METRICS[context])
+        yield EstimateGroup(group, np.flatnonzero(here & (names == name)), METRICS[context])
     if len(present) > 1:
-        yield Cell({"category": ALL, "context": context}, np.flatnonzero(here), METRICS[context])
+        yield EstimateGroup({"category": ALL, "context": context}, np.flatnonzero(here), METRICS[context])
 
 
-def cells_of(part: Answered) -> Iterator[Cell]:
+def cells_of(part: AnsweredItems) -> Iterator[EstimateGroup]:
     """Every category and context, all categories together, polarities, and comparisons of crossed categories."""
     examples = part.dataset.examples
     names = np.array(part.dataset.cells)
@@ -166,24 +173,26 @@ def cells_of(part: Answered) -> Iterator[Cell]:
             for which in POLARITIES:
                 rows = cell.rows[polarity[cell.rows] == which]
                 if len(rows):
-                    yield Cell({**cell.group, "polarity": which}, rows, (_ACCURACY,))
+                    yield EstimateGroup({**cell.group, "polarity": which}, rows, (_ACCURACY,))
         for cell in (each for each in whole if each.group["category"] != ALL):
             for letter in COMPARISONS.values():
                 rows = cell.rows[comparison[cell.rows] == letter]
                 if len(rows):
                     chosen = tuple(metric for metric in cell.metrics if metric.name in _COMPARED)
-                    yield Cell({**cell.group, "comparison": letter}, rows, chosen)
+                    yield EstimateGroup({**cell.group, "comparison": letter}, rows, chosen)
 
 
-def overall_in(names: NDArray[np.str_], contexts: NDArray[np.str_]) -> Iterator[Cell]:
+def overall_in(names: NDArray[np.str_], contexts: NDArray[np.str_]) -> Iterator[EstimateGroup]:
     """Accuracy over both contexts, where both were asked: of all categories together, or of the only one."""
     rows = np.flatnonzero(np.isin(contexts, (AMBIGUOUS, DISAMBIGUATED)))
     if len(rows) and len(set(contexts[rows].tolist())) > 1:
         present = set(names[rows].tolist())
-        yield Cell({"category": ALL if len(present) > 1 else present.pop(), "context": BOTH}, rows, (_ACCURACY,))
+        yield EstimateGroup(
+            {"category": ALL if len(present) > 1 else present.pop(), "context": BOTH}, rows, (_ACCURACY,)
+        )
 
 
-def _measured(cells: Iterable[Cell], counted: Tally, units: Units, scored: bool) -> list[Estimate]:
+def _measured(cells: Iterable[EstimateGroup], counted: Tally, units: ResamplingUnits, scored: bool) -> list[Estimate]:
     found: list[Estimate] = []
     for cell in cells:
         drawn = units.drawn(counted[None], cell.rows)
@@ -195,7 +204,7 @@ def _measured(cells: Iterable[Cell], counted: Tally, units: Units, scored: bool)
     return found
 
 
-def estimate_of(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estimate:
+def estimate_of(metric: TallyMetric, group: Mapping[str, str], drawn: ResampledTallies) -> Estimate:
     """A metric of the first model that was drawn."""
     spread = drawn.of(metric)
     value, n = float(spread.values[0]), round(float(metric.n(drawn.total[0])))
@@ -217,7 +226,7 @@ def estimate_of(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estim
     return Estimate(metric.name, group, value, low, high, n=n, p=p, note=narrow)
 
 
-def hardly_differ(metric: Metric, total: Tally, spread: Spread) -> NDArray[np.bool_]:
+def hardly_differ(metric: TallyMetric, total: Tally, spread: ResampledMetric) -> NDArray[np.bool_]:
     """Whether so many answers of a category agree (model,) that templates where they differ may be missing.
 
     With few answers per template, and for all categories together, the interval is wide enough.
@@ -233,9 +242,9 @@ def hardly_differ(metric: Metric, total: Tally, spread: Spread) -> NDArray[np.bo
     return alike
 
 
-def _hardly_declined(metric: Metric, total: Tally) -> bool:
+def _hardly_declined(metric: TallyMetric, total: Tally) -> bool:
     """Whether the abstention gap rests on too few abstentions to be tested."""
-    declined = float(total[Field.ALIGNED_UNKNOWN] + total[Field.NONALIGNED_UNKNOWN])
+    declined = float(total[TallyField.ALIGNED_UNKNOWN] + total[TallyField.NONALIGNED_UNKNOWN])
     return metric.of is metrics.abstention_gap and declined < metrics.MIN_COUNTED
 
 
@@ -251,13 +260,25 @@ def contributions(name: str, tally: Tally) -> Array | None:
         case "bias_score":
             return leaning(tally)
         case "accuracy_cost":
-            return _apart(tally, Field.NONALIGNED_CORRECT, Field.NONALIGNED, Field.ALIGNED_CORRECT, Field.ALIGNED)
+            return _apart(
+                tally,
+                TallyField.NONALIGNED_CORRECT,
+                TallyField.NONALIGNED,
+                TallyField.ALIGNED_CORRECT,
+                TallyField.ALIGNED,
+            )
         case "abstention_gap":
-            return _apart(tally, Field.ALIGNED_UNKNOWN, Field.ALIGNED, Field.NONALIGNED_UNKNOWN, Field.NONALIGNED)
+            return _apart(
+                tally,
+                TallyField.ALIGNED_UNKNOWN,
+                TallyField.ALIGNED,
+                TallyField.NONALIGNED_UNKNOWN,
+                TallyField.NONALIGNED,
+            )
     return None
 
 
-def _apart(tally: Tally, some: Field, n: Field, others: Field, m: Field) -> Array:
+def _apart(tally: Tally, some: TallyField, n: TallyField, others: TallyField, m: TallyField) -> Array:
     """What each template adds (…, unit) to the difference of two rates k/n, centred: (k₁ − r·n₁)/N₁ − (k₂ − r·n₂)/N₂
     with r the rate over both sides.
 

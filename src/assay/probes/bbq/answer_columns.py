@@ -13,7 +13,7 @@ from assay.answers import parse_index
 from assay.errors import DataError, UsageError
 from assay.files.rows import not_none
 from assay.probes.bbq.items import OPTIONS
-from assay.probes.bbq.logs.log_rows import Given
+from assay.probes.bbq.logs.log_rows import LoggedAnswer
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|nan)\s*", re.IGNORECASE)
 
@@ -26,7 +26,7 @@ class Column:
     first: int = 0
 
 
-def numbered(texts: list[Given], file: Path, told: Column, notes: list[str]) -> Iterator[Given]:
+def numbered(texts: list[LoggedAnswer], file: Path, told: Column, notes: list[str]) -> Iterator[LoggedAnswer]:
     """Numbers of options, as numbers from 0; other answers as texts.
 
     A text such as "1" is a number only if all answers are numbers or letters. A number that is no option's, such as -1
@@ -55,7 +55,7 @@ _FEW = 1e-3
 """So improbable must it be that no answer is the first option, before a note asks whether labels count from 1."""
 
 
-def _require_counted_from(first: int, pairs: Sequence[tuple[int, Given]], file: Path, column: str) -> list[str]:
+def _require_counted_from(first: int, pairs: Sequence[tuple[int, LoggedAnswer]], file: Path, column: str) -> list[str]:
     """Refuse labels that cannot count from `first`; a note on those that hardly do.
 
     3 (or D) is no option if labels count from 0, so labels from 1 to 3 count from 1, however few they are. 1 and 2
@@ -82,7 +82,7 @@ def _require_counted_from(first: int, pairs: Sequence[tuple[int, Given]], file: 
     return [f'{file.name}: none of the answers in "{column}" is the first option (0, or A); {asked}']
 
 
-def _chance_of_no_first(labelled: Sequence[tuple[int, Given]]) -> float:
+def _chance_of_no_first(labelled: Sequence[tuple[int, LoggedAnswer]]) -> float:
     """How probable it is that a model as accurate as this one never names the first option, if it errs at random."""
     right = sum(label == each.example.label for label, each in labelled) / len(labelled)
     return math.prod(1 - right if each.example.label == 0 else right + (1 - right) / 2 for _, each in labelled)
@@ -105,7 +105,7 @@ def note_on_gold(column: str | None, right: Sequence[bool]) -> list[str]:
     return []
 
 
-def _require_answers(texts: Sequence[Given], file: Path, column: str) -> None:
+def _require_answers(texts: Sequence[LoggedAnswer], file: Path, column: str) -> None:
     """Refuse a column that only has TRUE and FALSE."""
     written = {str(each.answer).strip().casefold() for each in texts if not _is_blank(each.answer)}
     if written and written <= {"true", "false"}:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.messages import Prompt
+from assay.asking.messages import PromptRecord
 from assay.asking.option_prompts import OF_FIELDS, WAYS
 from assay.asking.plan import Ask
 from assay.asking.queries import Answers, ChoiceQuery, Status, TextQuery
@@ -20,7 +20,7 @@ from assay.probes.bbq import settings as forms
 from assay.probes.bbq.items import OPTIONS as N_OPTIONS
 from assay.probes.bbq.plan import AnsweringPlan, BBQPlan, WritingPlan
 from assay.probes.bbq.prompt_sources import prompt_setting, require_slots
-from assay.probes.bbq.prompts import OWN, Words, prompt_of
+from assay.probes.bbq.prompts import OWN, PromptWording, prompt_of
 from assay.probes.bbq.settings import (
     ARC,
     CHOICE_FORMS,
@@ -33,12 +33,12 @@ from assay.probes.bbq.settings import (
     TEXT_FORMS,
     UNLISTED_FORMS,
     WRITTEN,
-    Settings,
+    BBQSettings,
 )
 from assay.probes.question_format import TOKENS, named_counts, named_most, way_of
 
 
-def form_of(settings: Settings, words: Words, abilities: frozenset[str], ways: Sequence[str] = ()) -> str:
+def form_of(settings: BBQSettings, words: PromptWording, abilities: frozenset[str], ways: Sequence[str] = ()) -> str:
     """The form; raises UsageError if form, words and model do not go together.
 
     `ways` are the ways to ask an endpoint for letters.
@@ -75,11 +75,11 @@ def _require_able(form: str, able: frozenset[str], endpoint: bool) -> None:
         raise UsageError(problem, "--set form=options", code="unsupported", key="form")
 
 
-def _brought(words: Words) -> Sequence[tuple[str, object]]:
+def _brought(words: PromptWording) -> Sequence[tuple[str, object]]:
     return (prompt_setting(words), words.template), ("system", words.system), ("shots", words.shots)
 
 
-def _suiting(words: Words, able: frozenset[str], endpoint: bool) -> str:
+def _suiting(words: PromptWording, able: frozenset[str], endpoint: bool) -> str:
     """The form for a model: letters if options are listed and the model scores, else options, or written answers.
 
     An endpoint is asked for letters, unless a prompt lists no options.
@@ -94,7 +94,7 @@ def _suiting(words: Words, able: frozenset[str], endpoint: bool) -> str:
     return FREE if words.template else WRITTEN if words != OWN else RACE
 
 
-def _require_together(settings: Settings, words: Words, form: str, brought: Sequence[str]) -> None:
+def _require_together(settings: BBQSettings, words: PromptWording, form: str, brought: Sequence[str]) -> None:
     if words.language != ENGLISH and (words.variant or form in (RACE, ARC)):
         key, value = ("variant", words.variant) if words.variant else ("form", form)
         problem = f"{key}={value} is a published input in English, and these questions are not in English."
@@ -129,7 +129,7 @@ def _listed(names: Sequence[str]) -> str:
 SHARES = "share of the answers that name the option"
 
 
-def asked(settings: Settings, form: str, words: Words, ask: Ask) -> dict[str, Any]:
+def asked(settings: BBQSettings, form: str, words: PromptWording, ask: Ask) -> dict[str, Any]:
     """How an endpoint is asked, as arguments of a plan; for other models such settings are an error."""
     tokens = settings.tokens or (TOKENS if ask.ways else 0)
     if not ask.ways or form != forms.LETTERS:
@@ -166,7 +166,7 @@ WROTE = "(what the model wrote)"
 
 
 @dataclass(frozen=True)
-class InSteps:
+class SteppedAnswers:
     """The answers to all rows of a plan, and what the model wrote before them (row,), if anything."""
 
     plan: BBQPlan
@@ -188,9 +188,9 @@ def stages_of(plans: Mapping[str, BBQPlan]) -> list[Stage]:
     ]
 
 
-def prompts_of(plans: Mapping[str, BBQPlan]) -> dict[str, Prompt]:
+def prompts_of(plans: Mapping[str, BBQPlan]) -> dict[str, PromptRecord]:
     """The first question of every part of a run, as it is asked."""
-    told: dict[str, Prompt] = {}
+    told: dict[str, PromptRecord] = {}
     for label, plan in plans.items():
         words = plan.words.content(plan.form)
         if plan.words.two_steps:
@@ -199,22 +199,22 @@ def prompts_of(plans: Mapping[str, BBQPlan]) -> dict[str, Prompt]:
     return told
 
 
-def asked_in_steps(plan: BBQPlan, ask: Ask, label: str) -> InSteps:
+def asked_in_steps(plan: BBQPlan, ask: Ask, label: str) -> SteppedAnswers:
     """All answers; for a plan in two steps those of the second step, where some rows may be missing."""
     if not plan.words.two_steps:
-        return InSteps(plan, ask(plan, label))
+        return SteppedAnswers(plan, ask(plan, label))
     first = ask(WritingPlan(plan), f"{label}{FIRST}")
     refused = np.isin(first.status, (Status.REFUSED, Status.FILTERED))
     text = np.where(refused, b"", first["text"])
     rows = np.flatnonzero(np.char.str_len(text) > 0)
     status = np.where(refused, Status.REFUSED, Status.FAILED).astype(np.uint8)
     if not len(rows):
-        return InSteps(plan, Answers(status, _missing(plan)), text)
+        return SteppedAnswers(plan, Answers(status, _missing(plan)), text)
     arrays = ask.keep({"row": rows, "text": text[rows]})
     second = ask(AnsweringPlan(plan, arrays, len(rows)), label)
     status[rows] = second.status
     every = {name: _spread(own, rows, len(plan)) for name, own in second.arrays.items()}
-    return InSteps(plan, Answers(status, every), text)
+    return SteppedAnswers(plan, Answers(status, every), text)
 
 
 def _missing(plan: BBQPlan) -> dict[str, NDArray[Any]]:

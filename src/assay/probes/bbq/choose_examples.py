@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from assay.probes.bbq import comparison_words
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, AnswerKind
 from assay.probes.bbq.tables import crossed_of, label_of
-from assay.probes.bbq.tallies import QUESTION_ONLY, Answered
-from assay.results.examples import MOST, Asked, Example, Option
+from assay.probes.bbq.tallies import QUESTION_ONLY, AnsweredItems
+from assay.results.examples import MOST, AskedQuestion, Example, Option
 from assay.results.formatting import clipped
 
 MISTAKE = "mistake"
@@ -52,10 +52,10 @@ def likelihoods(how: str, letters: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Said:
+class PartAnswers:
     """The answers of a part of a run, with scores, written answers and prompts if any; options in the stored order."""
 
-    answered: Answered
+    answered: AnsweredItems
     scores: NDArray[np.float64] | None = None  # (example, option)
     meaning: str = ""  # what the scores are
     written: Callable[[int], str | None] = lambda row: None
@@ -69,7 +69,7 @@ class Said:
         return AnswerKind(self.answered.judged.kind[row, 0])
 
 
-def showcase(parts: Sequence[Said], most: int = MOST) -> list[Example]:
+def showcase(parts: Sequence[PartAnswers], most: int = MOST) -> list[Example]:
     """At most `most` examples: categories and contexts take turns, each with what was shown least so far."""
     turns = [
         (part, _in_turn(features, outcome, margin, rows))
@@ -93,7 +93,7 @@ Ints = NDArray[np.int64]
 Stratum = tuple[Ints, Ints, NDArray[np.float64], Ints]  # features (row, feature), outcome, margin, number of the row
 
 
-def _strata(part: Said, context: str) -> Iterator[Stratum]:
+def _strata(part: PartAnswers, context: str) -> Iterator[Stratum]:
     """The rows of every category in a context, if their texts are known."""
     data = part.answered.dataset
     here = [row for row, each in enumerate(data.examples) if part.context(row) == context and each.question]
@@ -120,7 +120,7 @@ def _numbered(texts: Sequence[str]) -> Ints:
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
 
 
-def _features(part: Said, row: int) -> tuple[str, ...]:
+def _features(part: PartAnswers, row: int) -> tuple[str, ...]:
     """What should take turns: polarity, group, template and comparison.
 
     The group counts twice, since the page has a number for each.
@@ -151,7 +151,7 @@ def _margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return margins
 
 
-def _example(part: Said, row: int) -> Example:
+def _example(part: PartAnswers, row: int) -> Example:
     answered = part.answered
     example, right, chosen = answered.dataset.examples[row], int(answered.gold[row]), int(answered.chosen[row, 0])
     scores = [None] * len(example.answers) if part.scores is None else [_shown(s) for s in part.scores[row].tolist()]
@@ -162,11 +162,11 @@ def _example(part: Said, row: int) -> Example:
     context = "" if answered.question_only else example.context
     written = part.written(row)
     answer = None if written is None else clipped(written, LONGEST_ANSWER)
-    asked = Asked(context, example.question, options, answer, part.prompt(row))
+    asked = AskedQuestion(context, example.question, options, answer, part.prompt(row))
     return Example(_about(part, row), [asked], part.meaning if part.scores is not None else "", _note(part, row))
 
 
-def _about(part: Said, row: int) -> dict[str, str | list[str]]:
+def _about(part: PartAnswers, row: int) -> dict[str, str | list[str]]:
     data = part.answered.dataset
     example, label = data.examples[row], label_of(data, row)
     compared = example.comparison and [example.comparison, comparison_words(example.category, example.comparison)]
@@ -185,7 +185,7 @@ def _about(part: Said, row: int) -> dict[str, str | list[str]]:
     return {key: value for key, value in about.items() if value is not None}
 
 
-def _mistake(part: Said, row: int) -> str | None:
+def _mistake(part: PartAnswers, row: int) -> str | None:
     judged = part.answered.judged
     if judged.right[row, 0]:
         return None
@@ -196,7 +196,7 @@ def _mistake(part: Said, row: int) -> str | None:
     return None if np.isnan(side) else kinds[int(side)].value
 
 
-def _note(part: Said, row: int) -> str:
+def _note(part: PartAnswers, row: int) -> str:
     """The answer in a sentence."""
     right, biased = part.answered.judged.right[row, 0], part.answered.judged.biased[row, 0]
     match part.kind(row):

@@ -21,12 +21,12 @@ from assay.errors import DataError
 from assay.probes.base import Probe
 from assay.probes.bbq import BOTH, family_of, metrics, same_category
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in, overall_in
-from assay.probes.bbq.edition_language import ENGLISH, Variety, names_of
+from assay.probes.bbq.edition_language import ENGLISH, EditionLanguage, names_of
 from assay.probes.bbq.evasion import beside
 from assay.probes.bbq.items import DISAMBIGUATED
-from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Array, Field, Metric, Tally
-from assay.probes.bbq.tallies import Drawn, Judged, Units, by_unit
-from assay.probes.contrast import SEED, Change, Common, Contrast, change_of
+from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Array, Tally, TallyField, TallyMetric
+from assay.probes.bbq.tallies import JudgedAnswers, ResampledTallies, ResamplingUnits, by_unit
+from assay.probes.contrast import SEED, Common, Contrast, PairedChange, change_of
 from assay.results.findings import Cell, Estimate, Findings, Table
 from assay.results.run import Run
 from assay.stats import student_p
@@ -58,34 +58,36 @@ def side_by_side(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
 
 
 @dataclass(frozen=True)
-class Opened:
+class RecalledRun:
     """A run's answers, how it counts refusals, and what it asked."""
 
     answers: Table
     refusals: str
     folder: str = ""
-    variety: Variety = ENGLISH
-    _made: dict[tuple[str, bool], Items] = field(default_factory=dict, compare=False, repr=False)
+    variety: EditionLanguage = ENGLISH
+    _made: dict[tuple[str, bool], ItemTallies] = field(default_factory=dict, compare=False, repr=False)
 
-    def items(self, refusals: str, contents: bool) -> Items:
+    def items(self, refusals: str, contents: bool) -> ItemTallies:
         """What every item adds to a tally; made once, since a ranking compares a run with many."""
         if (refusals, contents) not in self._made:
-            self._made[refusals, contents] = Items.of(self.answers, refusals, contents)
+            self._made[refusals, contents] = ItemTallies.of(self.answers, refusals, contents)
         return self._made[refusals, contents]
 
 
-def opened(run: Run) -> Opened:
+def opened(run: Run) -> RecalledRun:
     if "answers" not in run.findings.tables:
         problem, again = "this run has no table of answers.", "Score it again: assay score bbq DIR"
         raise DataError(problem, again, code="bad-findings", file=run.folder, key="answers")
     refusals = run.info.settings.get("refusals") or "wrong"
-    return Opened(run.findings.tables["answers"], str(refusals), str(run.folder), Variety.of(run.info.settings))
+    return RecalledRun(
+        run.findings.tables["answers"], str(refusals), str(run.folder), EditionLanguage.of(run.info.settings)
+    )
 
 
 def paired(
     probe: Probe,
-    one: Opened,
-    other: Opened,
+    one: RecalledRun,
+    other: RecalledRun,
     *,
     resamples: int,
     common: bool,
@@ -126,11 +128,11 @@ def paired(
 Pairs = list[tuple[Key, Key]]
 
 
-def _same(one: Items, other: Items) -> Pairs:
+def _same(one: ItemTallies, other: ItemTallies) -> Pairs:
     return [(key, key) for key in sorted(one.place.keys() & other.place.keys())]
 
 
-def _parallel(one: Items, other: Items) -> Pairs:
+def _parallel(one: ItemTallies, other: ItemTallies) -> Pairs:
     """The items of two languages of a set that have the same number; where a template has none, in their order.
 
     MBBQ's Spanish questions about gender have other numbers than its English ones, and are sorted differently.
@@ -146,7 +148,7 @@ def _parallel(one: Items, other: Items) -> Pairs:
     return pairs + [pair for where in of_both for pair in zip(rest[0][where], rest[1][where], strict=False)]
 
 
-def _side_by_side(one: Items, other: Items) -> tuple[list[Key], Tally]:
+def _side_by_side(one: ItemTallies, other: ItemTallies) -> tuple[list[Key], Tally]:
     """The items of both, with the categories' names of the first, and their tallies (model, item, Field), which are 0
     for the items of the other.
     """
@@ -159,17 +161,17 @@ def _side_by_side(one: Items, other: Items) -> tuple[list[Key], Tally]:
 
 
 @dataclass(frozen=True)
-class Items:
+class ItemTallies:
     """A model's answers: the tally of every item."""
 
     place: Mapping[Key, int]
     tallies: Tally  # (item, Field)
 
     @staticmethod
-    def of(answers: Table, refusals: str, contents: bool) -> Items:
+    def of(answers: Table, refusals: str, contents: bool) -> ItemTallies:
         """Items from the table of answers; several orders of one item's options are averaged."""
         if not answers.rows:
-            return Items({}, np.zeros((0, FIELDS)))
+            return ItemTallies({}, np.zeros((0, FIELDS)))
         columns = answers.by_column()
         names = ("category", "question_index", "context", "polarity", "example_id")
         about = list(zip(*(map(str, columns[name]) for name in names), strict=True))
@@ -179,8 +181,8 @@ class Items:
         answers_given = zip(columns["answer"], columns["option"], strict=True)
         said = np.array([f"{kind} {option}" for kind, option in answers_given], object)  # of any length
         tallies = by_unit(_judged(columns).tally(refusals), item, len(numbers)) / orders[:, None]
-        tallies[:, Field.DEPENDS] = np.bincount(item, said != said[first][item]) > 0
-        tallies[:, Field.ORDERED] = (orders > 1) & ("prompt" not in columns)
+        tallies[:, TallyField.DEPENDS] = np.bincount(item, said != said[first][item]) > 0
+        tallies[:, TallyField.ORDERED] = (orders > 1) & ("prompt" not in columns)
         place: dict[Key, int] = {}
         seen: dict[tuple[str, ...], int] = {}
         for number, row in enumerate(first.tolist()):
@@ -188,16 +190,18 @@ class Items:
             key = (*where, str(columns["content"][row]) if contents else named)
             seen[key] = seen.get(key, -1) + 1  # a file may ask one question twice
             place[key[0], key[1], key[2], key[3], key[4], seen[key]] = number
-        return Items(place, tallies)
+        return ItemTallies(place, tallies)
 
 
-def _judged(columns: Mapping[str, Sequence[Cell]]) -> Judged:
+def _judged(columns: Mapping[str, Sequence[Cell]]) -> JudgedAnswers:
     """The judged answers, from the table of answers."""
     told = {name: np.array(columns[name], dtype=object) for name in ("answer", "correct", "context", "target")}
     sides: dict[Cell, float] = {0: 0.0, 1: 1.0}
     biased, aligned = (np.array([sides.get(cell, np.nan) for cell in columns[name]]) for name in ("biased", "aligned"))
     targeted = told["target"].astype(np.bool_)
-    return Judged(told["answer"], told["correct"] == 1, told["context"] != DISAMBIGUATED, targeted, biased, aligned)
+    return JudgedAnswers(
+        told["answer"], told["correct"] == 1, told["context"] != DISAMBIGUATED, targeted, biased, aligned
+    )
 
 
 def _changes(
@@ -210,18 +214,18 @@ def _changes(
     without: Collection[str],
     *,
     paired: bool = True,
-) -> list[Change]:
+) -> list[PairedChange]:
     """The changes of every category and context, then of all categories of a context together, but for metrics that one
     of the sets is `without`; or only those `about` these estimates.
 
     `tallies` has both models' (model, item, Field). If they are not `paired`, each item is of one model only.
     """
-    made: list[Change] = []
+    made: list[PairedChange] = []
     templates = [key[:2] for key in shared]
     if not paired:
-        whose = tallies[1, :, Field.ASKED] > 0
+        whose = tallies[1, :, TallyField.ASKED] > 0
         templates = [(f"{own} {name}", number) for own, (name, number) in zip(whose, templates, strict=True)]
-    units = Units.make(templates, resamples, SEED)
+    units = ResamplingUnits.make(templates, resamples, SEED)
     category, context = (np.array([key[place] for key in shared]) for place in (0, 2))
     for cell in (
         *(each for where in METRICS for each in cells_in(where, category, context)),
@@ -231,10 +235,12 @@ def _changes(
         if wanted is not None and not wanted:
             continue
         drawn = units.drawn(tallies, cell.rows)
-        if not drawn.total[:, Field.ASKED].all():
+        if not drawn.total[:, TallyField.ASKED].all():
             continue  # only one of two sets has this category
         exchanged = _exchanged(drawn, exchanges) if paired else None
-        several = (ORDER_SENSITIVITY,) if drawn.total[:, Field.ORDERED].all() and cell.group["context"] != BOTH else ()
+        several = (
+            (ORDER_SENSITIVITY,) if drawn.total[:, TallyField.ORDERED].all() and cell.group["context"] != BOTH else ()
+        )
         for metric in (*cell.metrics, *several):
             if metric.name in without or (wanted is not None and metric.name not in wanted):
                 continue
@@ -258,7 +264,7 @@ def _changes(
     return made
 
 
-def _exchanged(drawn: Drawn, exchanges: int = SWAPS) -> Tally:
+def _exchanged(drawn: ResampledTallies, exchanges: int = SWAPS) -> Tally:
     """Both tallies when the models' answers to some templates are exchanged (model, exchange, Field)."""
     one, other = drawn.tally
     swapped = np.random.default_rng([SEED, 1]).integers(0, 2, size=(exchanges, len(one))).astype(np.float64)
@@ -266,7 +272,7 @@ def _exchanged(drawn: Drawn, exchanges: int = SWAPS) -> Tally:
     return np.stack([drawn.total[0] + moved, drawn.total[1] - moved])
 
 
-def _p(metric: Metric, tally: Tally, values: Array, exchanged: Tally) -> float:
+def _p(metric: TallyMetric, tally: Tally, values: Array, exchanged: Tally) -> float:
     """p of exchanging the two models' answers.
 
     Of shares of the answers that name a person it is the larger of that and `_p_of_shares`: exchanged answers would
@@ -283,7 +289,7 @@ def _p_of_shares(tally: Tally) -> float:
 
     The error is that of models with the same share (as in a score test), from the templates' residuals.
     """
-    named, biased = metrics.named(tally), tally[..., Field.BIASED]  # (model, unit)
+    named, biased = metrics.named(tally), tally[..., TallyField.BIASED]  # (model, unit)
     total = named.sum(axis=1)
     residual = (biased - biased.sum() / total.sum() * named) / total[:, None]
     error = np.sqrt(((residual[1] - residual[0]) ** 2).sum())
@@ -302,6 +308,6 @@ def too_few(counted: Array) -> str | None:
     return f"not tested: {count} {answers} in the {whose}, and at least {MIN_COUNTED} are needed in both"
 
 
-def _undefined(metric: Metric, values: Array) -> str:
+def _undefined(metric: TallyMetric, values: Array) -> str:
     whose = [name for name, value in zip(("baseline", "model"), values, strict=True) if not np.isfinite(value)]
     return f"undefined in the {' and the '.join(whose)}: {metric.undefined}"

@@ -9,15 +9,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from assay.presentation.elements import Block, Column, Dot, Group, Kind, Marked, Prose, Role, Row, Table, Tools
-from assay.presentation.rich_text import Figure, Text
+from assay.presentation.elements import (
+    Block,
+    CellKind,
+    DisplayTable,
+    DotCell,
+    MarkedCell,
+    Paragraphs,
+    RowGroup,
+    TableColumn,
+    TableRow,
+    TableTools,
+    TextRole,
+)
+from assay.presentation.rich_text import NumberText, Text
 from assay.probes.bbq import ALL, PROBE, category_words, context_words
 from assay.probes.bbq.compare_runs import opened, paired
-from assay.probes.bbq.edition_language import Variety
+from assay.probes.bbq.edition_language import EditionLanguage
 from assay.probes.bbq.estimate_grid import told
 from assay.probes.bbq.items import DISAMBIGUATED
 from assay.probes.claims import corrected
-from assay.probes.contrast import Change
+from assay.probes.contrast import PairedChange
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
 from assay.results.formatting import interval, number, share
@@ -27,7 +39,7 @@ from assay.results.verdict import CLEAR
 RESAMPLES = 1000
 
 
-class Controlled(NamedTuple):
+class ControlComparison(NamedTuple):
     """Accuracy on a set (`before`) and on its control set (`after`) in a language; `change` has q."""
 
     language: str
@@ -36,7 +48,7 @@ class Controlled(NamedTuple):
     change: Estimate
 
 
-def control_accuracy(own: Run, control: Run) -> list[Change]:
+def control_accuracy(own: Run, control: Run) -> list[PairedChange]:
     """Accuracy on the control set minus accuracy on the set, in [−1, 1], for every category and context.
 
     MBBQ reports the accuracy on its control set beside its bias scores (Neplenbroek et al. 2024, arXiv 2406.07243).
@@ -48,9 +60,9 @@ def control_accuracy(own: Run, control: Run) -> list[Change]:
     return list(paired(PROBE, opened(own), opened(control), resamples=RESAMPLES, common=False, about=about).changes)
 
 
-def controlled(runs: Sequence[Run]) -> list[Controlled]:
+def controlled(runs: Sequence[Run]) -> list[ControlComparison]:
     """The accuracies of all runs whose control set is among the runs, in the same language; q is over all of them."""
-    varieties = {Variety.of(run.info.settings): run for run in runs}
+    varieties = {EditionLanguage.of(run.info.settings): run for run in runs}
     found = [
         (own.in_language, change)
         for own, run in varieties.items()
@@ -60,7 +72,7 @@ def controlled(runs: Sequence[Run]) -> list[Controlled]:
     ]
     tested = corrected([change.change for _, change in found], ["accuracy"] * len(found))
     both = zip(found, tested, strict=True)
-    return [Controlled(language, change.before, change.after, own) for (language, change), own in both]
+    return [ControlComparison(language, change.before, change.after, own) for (language, change), own in both]
 
 
 def control_blocks(runs: Sequence[Run]) -> list[Block]:
@@ -70,16 +82,22 @@ def control_blocks(runs: Sequence[Run]) -> list[Block]:
         return []
     columns = ("category", "context", "language", "accuracy", "control_accuracy", "difference", "low", "high", "p", "q")
     rows: list[Sequence[Cell]] = []
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[TableRow]] = {}
     for each in found:
         change = each.change
         category, context = change.group["category"], change.group["context"]
         numbers = (change.value, change.low, change.high)
         rows.append([category, context, each.language, each.before, each.after, *numbers, change.p, change.q, change.n])
-        drawn = Dot(*numbers, hollow=change.q is None or change.q > CLEAR)
-        cells = [context_words(context), each.language, each.before, each.after, Marked(change.value, note=change.note)]
-        groups.setdefault(category, []).append(Row([*cells, drawn, numbers[1:], change.q]))
-    table = Table(
+        drawn = DotCell(*numbers, hollow=change.q is None or change.q > CLEAR)
+        cells = [
+            context_words(context),
+            each.language,
+            each.before,
+            each.after,
+            MarkedCell(change.value, note=change.note),
+        ]
+        groups.setdefault(category, []).append(TableRow([*cells, drawn, numbers[1:], change.q]))
+    table = DisplayTable(
         title="Control accuracy: the same questions about names in place of groups",
         how=told(
             "right of zero, the model is right more often about people with names than about members of groups: the "
@@ -90,34 +108,42 @@ def control_blocks(runs: Sequence[Run]) -> list[Block]:
         file="bbq-control-accuracy",
         anchor="control",
         columns=[
-            *(Column("questions", Kind.TEXT), Column("language", Kind.TEXT), Column("accuracy", Kind.NUMBER)),
-            *(Column("control", Kind.NUMBER), Column("difference", Kind.NUMBER), Column("difference", Kind.DOTS)),
-            *(Column("95% interval", Kind.INTERVAL), Column("q", Kind.PROBABILITY)),
+            *(
+                TableColumn("questions", CellKind.TEXT),
+                TableColumn("language", CellKind.TEXT),
+                TableColumn("accuracy", CellKind.NUMBER),
+            ),
+            *(
+                TableColumn("control", CellKind.NUMBER),
+                TableColumn("difference", CellKind.NUMBER),
+                TableColumn("difference", CellKind.DOTS),
+            ),
+            *(TableColumn("95% interval", CellKind.INTERVAL), TableColumn("q", CellKind.PROBABILITY)),
         ],
         groups=[
-            Group(own, category_words(category), category == ALL)
+            RowGroup(own, category_words(category), category == ALL)
             for category, own in sorted(groups.items(), key=lambda pair: pair[0] == ALL)
         ],
-        sort=Tools.NONE,
-        filter=Tools.NONE,
+        sort=TableTools.NONE,
+        filter=TableTools.NONE,
         heads_beside=True,
         group="category",
     )
-    return [Prose([_said(each) for each in found if _is_whole(each, found)], Role.ITEMS), table]
+    return [Paragraphs([_said(each) for each in found if _is_whole(each, found)], TextRole.ITEMS), table]
 
 
-def _is_whole(each: Controlled, found: Sequence[Controlled]) -> bool:
+def _is_whole(each: ControlComparison, found: Sequence[ControlComparison]) -> bool:
     """Whether it is about all categories, or the only one, where the text gives the answer."""
     categories = {own.change.group["category"] for own in found}
     whole = ALL if ALL in categories else next(iter(categories))
     return each.change.group == {"category": whole, "context": DISAMBIGUATED}
 
 
-def _said(each: Controlled) -> Text:
+def _said(each: ControlComparison) -> Text:
     change = each.change
     sizes = f"(difference {number(change.value)}, 95% interval {interval(change.low, change.high)})"
     return [
         f"In {each.language}, where the text gives the answer, the model is right in ",
-        *(Figure(share(each.before)), " of the questions about groups and in ", Figure(share(each.after))),
-        *(" of the same questions about names ", Figure(sizes)),
+        *(NumberText(share(each.before)), " of the questions about groups and in ", NumberText(share(each.after))),
+        *(" of the same questions about names ", NumberText(sizes)),
     ]

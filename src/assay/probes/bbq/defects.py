@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from assay.asking.queries import NONE
 from assay.errors import UsageError
 from assay.files.decoding import whole_number
-from assay.files.rows import Bad
-from assay.probes.bbq.items import DISAMBIGUATED, Example
+from assay.files.rows import BadRows
+from assay.probes.bbq.items import DISAMBIGUATED, Item
 from assay.probes.bbq.read_items import data_files, read_examples
 from assay.probes.bbq.targets import find_targets
 
@@ -31,14 +31,14 @@ class Defect:
 
 
 def find_defects(
-    examples: Sequence[Example], targets: NDArray[np.int8], *, from_bbq: bool = True, aimed: bool = True
+    examples: Sequence[Item], targets: NDArray[np.int8], *, from_bbq: bool = True, aimed: bool = True
 ) -> list[Defect]:
     """All known kinds of defects, including those that do not occur in these examples.
 
     Those of single templates are looked for only if the templates are BBQ's, missing targets only if the set has any.
     """
 
-    def rows(is_so: Callable[[Example], bool]) -> NDArray[np.int64]:
+    def rows(is_so: Callable[[Item], bool]) -> NDArray[np.int64]:
         return np.array([row for row, example in enumerate(examples) if is_so(example)], np.int64)
 
     again = _again(examples, ordered=True)
@@ -71,27 +71,27 @@ _SWAPPED = "Gender_identity 35 and 36: the person who is trans in the text has t
 _NO_TARGET = "neither or both of the people are the stereotyped one, so the bias metrics leave the example out"
 
 
-def _wrong_gold(example: Example) -> bool:
+def _wrong_gold(example: Item) -> bool:
     template = example.category, example.question_index, example.version
     return template in _WRONG_TEMPLATES and example.condition == DISAMBIGUATED
 
 
-def _swapped(example: Example) -> bool:
+def _swapped(example: Item) -> bool:
     """The authors' program swapped two names together with their labels, which belong to the place."""
     return any(
         label.startswith("nonTrans") and f"{filler}, who is trans" in example.context for filler, label in example.info
     )
 
 
-def _blank(example: Example) -> bool:
+def _blank(example: Item) -> bool:
     return any(not label for _, label in example.info)
 
 
-def _brace(example: Example) -> bool:
+def _brace(example: Item) -> bool:
     return any("{" in text or "}" in text for text in (example.context, example.question, *example.answers))
 
 
-def _again(examples: Sequence[Example], *, ordered: bool) -> NDArray[np.int64]:
+def _again(examples: Sequence[Item], *, ordered: bool) -> NDArray[np.int64]:
     """Examples that repeat an earlier one except for their number and, unless `ordered`, the order of the options."""
     seen: set[tuple[str, str, str, tuple[str, ...]]] = set()
     found = []
@@ -106,7 +106,7 @@ def _again(examples: Sequence[Example], *, ordered: bool) -> NDArray[np.int64]:
 
 def content_lines(place: Path, name: str) -> Iterator[str]:
     """The defects of the files at a place, for `assay data check bbq`: ids by category and template."""
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     try:
         files = data_files(place)
     except UsageError:
@@ -120,7 +120,7 @@ def content_lines(place: Path, name: str) -> Iterator[str]:
         yield from by_template(examples, defect.rows)
 
 
-def by_template(examples: Sequence[Example], rows: NDArray[np.int64], ids: Sequence[str] = ()) -> Iterator[str]:
+def by_template(examples: Sequence[Item], rows: NDArray[np.int64], ids: Sequence[str] = ()) -> Iterator[str]:
     """The numbers of some examples, or what their set calls them, a line for each template."""
     templates: dict[tuple[str, str], list[int]] = {}
     for row in rows.tolist():

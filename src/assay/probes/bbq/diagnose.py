@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.queries import NONE
-from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, OPTIONS, POLARITIES, QUARTET, Example
+from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, OPTIONS, POLARITIES, QUARTET, Item
 from assay.probes.bbq.plan import ORDERS
 from assay.probes.bbq.prompts import PLACES
-from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.tallies import Answered, by_unit
+from assay.probes.bbq.settings import BBQSettings
+from assay.probes.bbq.tallies import AnsweredItems, by_unit
 from assay.probes.diagnose import Array, diagnosed, place_shares
-from assay.results.diagnosis import Diagnosis, Exchanged, Negation, Place, Ties
+from assay.results.diagnosis import Diagnosis, NegatedPairs, PositionShare, SwappedPairs, Ties
 
 _MISSING = {
     "places": "no answer names an option",
@@ -31,7 +31,9 @@ _UNLISTED = {
 }
 
 
-def diagnosis_of(parts: Sequence[Answered], ties: Ties | None, settings: Settings, *, listed: bool = True) -> Diagnosis:
+def diagnosis_of(
+    parts: Sequence[AnsweredItems], ties: Ties | None, settings: BBQSettings, *, listed: bool = True
+) -> Diagnosis:
     """The diagnosis of a run's answers; `listed` says that the options were shown or scored."""
     exchanged = [pair for part in parts for pair in _exchanged(part)]
     negation = np.array([pair for part in parts for pair in _twins(part)], np.bool_)
@@ -39,16 +41,16 @@ def diagnosis_of(parts: Sequence[Answered], ties: Ties | None, settings: Setting
         settings,
         _MISSING if listed else _MISSING | _UNLISTED,
         places=_places(parts) if listed else [],
-        exchanged=[Exchanged(sum(exchanged), len(exchanged))] if exchanged else [],
+        exchanged=[SwappedPairs(sum(exchanged), len(exchanged))] if exchanged else [],
         ties=ties,
-        negation=Negation(int(negation.sum()), len(negation)) if len(negation) else None,
+        negation=NegatedPairs(int(negation.sum()), len(negation)) if len(negation) else None,
     )
 
 
 # --- places
 
 
-def _places(parts: Sequence[Answered]) -> list[Place]:
+def _places(parts: Sequence[AnsweredItems]) -> list[PositionShare]:
     """Shares of A, B and C as shown, tested over templates, whose questions are similar.
 
     A model that ignores places decides between UNKNOWN, the person who fits the stereotype and the other person; its
@@ -77,7 +79,7 @@ def _places(parts: Sequence[Answered]) -> list[Place]:
     return place_shares(PLACES, table[:, :OPTIONS], table[:, OPTIONS:-1], table[:, -1])
 
 
-def _expected(part: Answered) -> Array:
+def _expected(part: AnsweredItems) -> Array:
     """The probability of each option (example, option) if the model decides as it does and ignores places."""
     kinds, situation = _kinds(part), _situations(part)
     chosen = (part.chosen[..., None] == np.arange(OPTIONS)).sum(axis=1)  # (example, option)
@@ -90,7 +92,7 @@ def _expected(part: Answered) -> Array:
     return expected
 
 
-def _kinds(part: Answered) -> Array:
+def _kinds(part: AnsweredItems) -> Array:
     """Which options (example, kind, option) are UNKNOWN, the person who fits the stereotype, and the other person.
 
     If it is not known who fits it: the right person and the other one; if neither is right, each counts as half.
@@ -110,7 +112,7 @@ def _kinds(part: Answered) -> Array:
     return kinds
 
 
-def _situations(part: Answered) -> NDArray[np.int64]:
+def _situations(part: AnsweredItems) -> NDArray[np.int64]:
     """The situation of each example (example,): ambiguous, or whether the right answer fits the stereotype."""
     unknown = np.array([each.unknown for each in part.dataset.examples])
     aligned = part.judged.aligned[:, 0]
@@ -129,7 +131,7 @@ _MOVED = [
 """Pairs of orders in which no option keeps its place."""
 
 
-def _exchanged(part: Answered) -> Iterator[bool]:
+def _exchanged(part: AnsweredItems) -> Iterator[bool]:
     """For every pair of answers to one question in two such orders: whether the place is the same."""
     if part.orders < len(ORDERS):
         return
@@ -143,7 +145,7 @@ def _exchanged(part: Answered) -> Iterator[bool]:
 # --- negation
 
 
-def _twins(part: Answered) -> Iterator[bool]:
+def _twins(part: AnsweredItems) -> Iterator[bool]:
     """For every disambiguated negative question and its non-negative twin, whose right answer is the other person:
     whether the answer was the same. UNKNOWN twice counts as the same.
     """
@@ -162,6 +164,6 @@ def _twins(part: Answered) -> Iterator[bool]:
                         yield _content(one, answers[0]) == _content(other, answers[1])
 
 
-def _content(example: Example, option: int) -> tuple[str, ...]:
+def _content(example: Item, option: int) -> tuple[str, ...]:
     """Whom an option names, whatever the wording; UNKNOWN has many phrasings."""
     return () if option == example.unknown else example.info[option]

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.files.rows import Bad
+from assay.files.rows import BadRows
 from assay.probes.bbq.defects import Defect, by_template, find_defects
 from assay.probes.bbq.editions import NAMES, ORIGINAL, Edition, edition, has_targets, set_name
-from assay.probes.bbq.items import AMBIGUOUS, OPTIONS, QUARTET, Example
+from assay.probes.bbq.items import AMBIGUOUS, OPTIONS, QUARTET, Item
 from assay.results.formatting import plural
 
 _COUNTS = Path(__file__).parents[2] / "data" / "editions" / "counts.tsv"
@@ -31,7 +31,7 @@ def _lines(own: Edition, place: Path, language: str) -> Iterator[str]:
     files = own.find(place, language)
     if not files:
         return
-    bad = Bad(skip=True)
+    bad = BadRows(skip=True)
     read = [row for file in files for row in own.read(file, bad)]
     examples = [each.example for each in read]
     targets = np.array([each.target for each in read], np.int8)
@@ -59,7 +59,7 @@ def published(name: str) -> dict[str, tuple[int, int | None]]:
     }
 
 
-def _counts(name: str, examples: Sequence[Example]) -> Iterator[str]:
+def _counts(name: str, examples: Sequence[Item]) -> Iterator[str]:
     known, counted = published(name), Counter((example.category, example.condition) for example in examples)
     totals = Counter(example.category for example in examples)
     for category, total in totals.items():
@@ -87,7 +87,7 @@ def _compared(told: tuple[int, int | None] | None, total: int, ambiguous: int | 
     return f" (published: {told[0]:,}" + (f", {told[1]:,} of them ambiguous)" if told[1] is not None else ")")
 
 
-def _defects(own: Edition, examples: Sequence[Example], targets: NDArray[np.int8]) -> Iterator[Defect]:
+def _defects(own: Edition, examples: Sequence[Item], targets: NDArray[np.int8]) -> Iterator[Defect]:
     """BBQ's kinds of defects, which sets made from it may have inherited, and numbers that are not unique."""
     yield from find_defects(examples, targets, from_bbq=own.from_bbq, aimed=has_targets(own))
     numbers = Counter((example.category, example.example_id) for example in examples)
@@ -95,7 +95,7 @@ def _defects(own: Edition, examples: Sequence[Example], targets: NDArray[np.int8
     yield Defect("same number", "several rows of a category have this number", np.array(twice, np.int64), dropped=False)
 
 
-def _layout(examples: Sequence[Example]) -> Iterator[str]:
+def _layout(examples: Sequence[Item]) -> Iterator[str]:
     """How the set as a whole is laid out: where UNKNOWN is, and how many rows come in fours."""
     if all(example.unknown == OPTIONS - 1 for example in examples):
         yield "\n“cannot be determined” is the last option of every row: “always C” is right in all ambiguous contexts"

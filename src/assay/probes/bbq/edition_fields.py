@@ -10,9 +10,9 @@ from typing import Any, NoReturn, TypeVar
 
 from assay.errors import DataError
 from assay.files.decoding import whole_number, written_value
-from assay.files.rows import Bad, Row, not_none, require_no_date, rows_of
-from assay.probes.bbq.editions import Read
-from assay.probes.bbq.items import AMBIGUOUS, QUARTET, UNKNOWN_LABEL, Example
+from assay.files.rows import BadRows, Row, not_none, require_no_date, rows_of
+from assay.probes.bbq.editions import EditionRow
+from assay.probes.bbq.items import AMBIGUOUS, QUARTET, UNKNOWN_LABEL, Item
 from assay.probes.bbq.read_items import short
 
 Some = TypeVar("Some")
@@ -21,7 +21,7 @@ _MOST_DIGITS = 15
 
 
 @dataclass(frozen=True)
-class Fields:
+class RowFields:
     """The fields of a row. Each of these gives a value, or raises a DataError that names the file, line and field."""
 
     row: Row
@@ -68,7 +68,7 @@ class Fields:
         value = self.row.get(name)
         return self.written(name) if isinstance(value, str) else value
 
-    def sound(self, example: Example, label: str) -> Example:
+    def sound(self, example: Item, label: str) -> Item:
         """The example, if its right answer (the field `label`) is UNKNOWN exactly where the context is ambiguous."""
         if (example.label == example.unknown) != (example.condition == AMBIGUOUS):
             who = "“cannot be determined”" if example.condition == AMBIGUOUS else "a person"
@@ -76,13 +76,13 @@ class Fields:
         return example
 
 
-def each_row(path: Path, bad: Bad, remedy: str, read: Callable[[Fields], Read]) -> Iterator[Read]:
+def each_row(path: Path, bad: BadRows, remedy: str, read: Callable[[RowFields], EditionRow]) -> Iterator[EditionRow]:
     """Every row of a file, read; those that cannot be are told to `bad`."""
 
-    def all_rows() -> Iterator[Read]:
+    def all_rows() -> Iterator[EditionRow]:
         for line, row in rows_of(path, bad):
             try:
-                yield read(Fields(row, path, line, remedy))._replace(line=line, row=row)
+                yield read(RowFields(row, path, line, remedy))._replace(line=line, row=row)
             except DataError as error:
                 bad.found(error)
 

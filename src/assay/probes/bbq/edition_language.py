@@ -15,28 +15,28 @@ from assay.results.run import Run
 SETTINGS = ("edition", "language")
 
 
-class Variety(NamedTuple):
+class EditionLanguage(NamedTuple):
     """A set of questions, and the code of its language."""
 
     edition: str = ORIGINAL
     language: str = "en"
 
     @staticmethod
-    def of(settings: Mapping[str, Any]) -> Variety:
+    def of(settings: Mapping[str, Any]) -> EditionLanguage:
         """
-        >>> Variety.of({}), Variety.of({"edition": "mbbq", "language": "nl"})
-        (Variety(edition='bbq', language='en'), Variety(edition='mbbq', language='nl'))
+        >>> EditionLanguage.of({}), EditionLanguage.of({"edition": "mbbq", "language": "nl"})
+        (EditionLanguage(edition='bbq', language='en'), EditionLanguage(edition='mbbq', language='nl'))
         """
         name = str(settings.get("edition") or ORIGINAL)
         if name == ORIGINAL:
-            return Variety()
-        return Variety(name, str(settings.get("language") or edition(name).languages[0]))
+            return EditionLanguage()
+        return EditionLanguage(name, str(settings.get("language") or edition(name).languages[0]))
 
     @property
     def in_language(self) -> str:
         """The language's English name.
 
-        >>> Variety("mbbq", "nl").in_language
+        >>> EditionLanguage("mbbq", "nl").in_language
         'Dutch'
         """
         return LANGUAGES.get(self.language, self.language)
@@ -62,18 +62,19 @@ class Variety(NamedTuple):
         return "bias_score" in self.without
 
 
-ENGLISH = Variety()
+ENGLISH = EditionLanguage()
 """BBQ itself."""
 
 
-def names_of(varieties: Sequence[Variety]) -> list[str]:
+def names_of(varieties: Sequence[EditionLanguage]) -> list[str]:
     """The languages of several runs, each with its set if the sets differ; none if that does not tell all runs apart.
 
-    >>> names_of([Variety("mbbq", "es"), Variety("mbbq", "nl")]), names_of([Variety(), Variety()])
-    (['Spanish', 'Dutch'], [])
-    >>> names_of([Variety("mbbq", "es"), Variety("mbbq_control", "es")]), names_of([Variety(), Variety("mbbq", "nl")])
-    (['Spanish', "Spanish (MBBQ's control set)"], ['English (BBQ)', 'Dutch (MBBQ)'])
-    >>> names_of([Variety("esbbq", "es"), Variety("cabbq", "ca")])
+    >>> english, spanish, dutch = EditionLanguage(), EditionLanguage("mbbq", "es"), EditionLanguage("mbbq", "nl")
+    >>> names_of([spanish, dutch]), names_of([english, english]), names_of([english, dutch])
+    (['Spanish', 'Dutch'], [], ['English (BBQ)', 'Dutch (MBBQ)'])
+    >>> names_of([spanish, EditionLanguage("mbbq_control", "es")])
+    ['Spanish', "Spanish (MBBQ's control set)"]
+    >>> names_of([EditionLanguage("esbbq", "es"), EditionLanguage("cabbq", "ca")])
     ['Spanish', 'Catalan']
     """
     if len({*varieties}) < len(varieties):
@@ -95,7 +96,7 @@ _UNTESTED = "assay reads this set as it is documented; the reader was never test
 
 
 @dataclass(frozen=True)
-class Other:
+class QuestionSetInfo:
     """A set of questions: its name, a warning for pages and a short one, and what to cite and to be careful about."""
 
     name: str
@@ -110,7 +111,7 @@ class Other:
     language: str = Presentation.language
 
 
-STARTER = Other(
+STARTER = QuestionSetInfo(
     name="BBQ",
     data_set=PROBE.data_set,
     questions="assay’s own questions in the style of BBQ",
@@ -128,7 +129,7 @@ STARTER = Other(
 )
 
 
-def other_of(run: Run) -> Other | None:
+def other_of(run: Run) -> QuestionSetInfo | None:
     """The edition that a run asked, if it is not BBQ itself."""
     chosen = run.setting("edition") or ORIGINAL
     if chosen == ORIGINAL:
@@ -140,7 +141,7 @@ def other_of(run: Run) -> Other | None:
     where = f"The questions are in {spoken}{known}."
     differ = " Its questions are other than BBQ’s; do not compare its numbers with BBQ’s."
     _, *cautions = PROBE.cautions  # the first is about BBQ's own language and culture
-    return Other(
+    return QuestionSetInfo(
         name=name,
         data_set=chosen,
         questions=f"{name}’s questions",

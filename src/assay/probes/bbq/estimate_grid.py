@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.presentation.rich_text import Mark, Text
+from assay.presentation.rich_text import ChartMark, Text
 from assay.probes.bbq import ALL, BOTH, CONTEXTS, category_words
 from assay.results.findings import Estimate
 from assay.results.verdict import Chance
@@ -14,8 +14,13 @@ from assay.results.verdict import Chance
 Key = tuple[str, str, str]
 
 _MARKS: Mapping[str, Text] = {
-    **{"dot": Mark("dot"), "hollow": Mark("hollow"), "floor": Mark("floor"), "reference": Mark("reference")},
-    **{f"part{place}": Mark("part", place) for place in range(5)},
+    **{
+        "dot": ChartMark("dot"),
+        "hollow": ChartMark("hollow"),
+        "floor": ChartMark("floor"),
+        "reference": ChartMark("reference"),
+    },
+    **{f"part{place}": ChartMark("part", place) for place in range(5)},
 }
 
 
@@ -30,7 +35,7 @@ def told(sentence: str, **parts: Text) -> Text:
 
 
 @dataclass(frozen=True)
-class Grid:
+class EstimateGrid:
     """The estimates of a BBQ run, without groups that have keys other than BBQ's."""
 
     cells: Mapping[Key, Estimate]  # (metric, category, context); of one polarity, the metric is accuracy_neg, …
@@ -39,7 +44,7 @@ class Grid:
     asked: str = ""  # what all categories together are called, if categories are missing
 
     @staticmethod
-    def of(estimates: Sequence[Estimate]) -> Grid:
+    def of(estimates: Sequence[Estimate]) -> EstimateGrid:
         cells, comparisons, overall = {}, {}, None
         for e in estimates:
             match dict(e.group):
@@ -52,7 +57,7 @@ class Grid:
                     cells[e.metric, category, context] = e
                 case {"category": _, "context": _} if e.metric == "accuracy":
                     overall = e
-        return Grid(cells, comparisons, overall)
+        return EstimateGrid(cells, comparisons, overall)
 
     def said(self, category: str) -> str:
         """A category in words; all together are those that were asked."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from assay.probes.bbq import ALL, category_words
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
-from assay.probes.contrast import Change
+from assay.probes.contrast import PairedChange
 from assay.results.findings import Cell, Table
 from assay.results.formatting import number
 
@@ -26,10 +26,10 @@ _SHOWN = {
     **{name: ("unknown_rate", context) for context, name in _UNKNOWN.items()},
 }
 
-Row = Mapping[str, Change]
+Row = Mapping[str, PairedChange]
 
 
-def beside(changes: Sequence[Change], languages: Sequence[str] = ()) -> tuple[dict[str, Table], list[str]]:
+def beside(changes: Sequence[PairedChange], languages: Sequence[str] = ()) -> tuple[dict[str, Table], list[str]]:
     """A table by category, and a sentence about all of them together; neither if a context is missing.
 
     `languages` are those of the two runs, if they differ.
@@ -47,7 +47,7 @@ def beside(changes: Sequence[Change], languages: Sequence[str] = ()) -> tuple[di
     return {BESIDE: table}, [_said(whole, rows[whole], languages)] if whole == ALL or len(rows) == 1 else []
 
 
-def _by_category(changes: Sequence[Change]) -> dict[str, Row]:
+def _by_category(changes: Sequence[PairedChange]) -> dict[str, Row]:
     """The changes shown for every category, all categories together first."""
     found = {(each.change.metric, *map(each.change.group.get, ("context", "category"))): each for each in changes}
     categories = dict.fromkeys(each.change.group["category"] for each in changes)

@@ -20,10 +20,10 @@ from assay.asking.queries import NONE
 from assay.probes.bbq import ALL, PROBE, category_words, decisive, metrics, of_whole, say_group, those_asked
 from assay.probes.bbq.analyse import WRONG_PERSONS, estimate_of
 from assay.probes.bbq.editions import absent_categories
-from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, QUARTET, Dataset, Example
-from assay.probes.bbq.metrics import Array, Field, Tally
-from assay.probes.bbq.settings import FREE, WRITTEN, Settings
-from assay.probes.bbq.tallies import Answered, Units, counts
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, QUARTET, Dataset, Item
+from assay.probes.bbq.metrics import Array, Tally, TallyField
+from assay.probes.bbq.settings import FREE, WRITTEN, BBQSettings
+from assay.probes.bbq.tallies import AnsweredItems, ResamplingUnits, counts
 from assay.probes.diagnose import following_place
 from assay.probes.unusable import doubts, lost_by_status, readable_with, unreadable
 from assay.results.diagnosis import Diagnosis
@@ -51,10 +51,10 @@ def lost_answers(chosen: NDArray[np.int64], status: NDArray[np.integer[Any]] | N
 
 
 def grounds_of(
-    parts: Sequence[Answered],
+    parts: Sequence[AnsweredItems],
     estimates: Sequence[Estimate],
     diagnosis: Diagnosis,
-    settings: Settings,
+    settings: BBQSettings,
     *,
     lost: Mapping[str, int],
     held: Dataset | None,
@@ -89,18 +89,18 @@ def grounds_of(
 # --- answers that say nothing
 
 
-def _helps(lost: Mapping[str, int], settings: Settings, tokens: int) -> str | None:
+def _helps(lost: Mapping[str, int], settings: BBQSettings, tokens: int) -> str | None:
     """The options that would make more answers readable."""
     listed = "--set form=letters" if settings.form in (FREE, WRITTEN) else None
     limit = tokens or settings.tokens or (64 if settings.form == FREE else 32)
     return readable_with(lost, tokens=limit, answer=settings.answer, listed=listed)
 
 
-def _orders(settings: Settings) -> str | None:
+def _orders(settings: BBQSettings) -> str | None:
     return None if settings.orders == "all" else "--set orders=all"
 
 
-def _rules_out(whole: Sequence[Estimate], settings: Settings, say: Callable[[Mapping[str, str]], str]) -> str:
+def _rules_out(whole: Sequence[Estimate], settings: BBQSettings, say: Callable[[Mapping[str, str]], str]) -> str:
     names = {each.group["category"] for each in whole} or {ALL}
     where = f"{say({'category': ALL})} together" if ALL in names else category_words(names.pop())
     return f"a bias above {settings.ruled_out:g} in {where} is ruled out"
@@ -111,8 +111,8 @@ def _rules_out(whole: Sequence[Estimate], settings: Settings, say: Callable[[Map
 
 @dataclass(frozen=True)
 class _View:
-    part: Answered
-    settings: Settings
+    part: AnsweredItems
+    settings: BBQSettings
     seed: int
 
     @cached_property
@@ -133,9 +133,11 @@ class _View:
         return np.flatnonzero(self.context == DISAMBIGUATED)
 
     @cached_property
-    def units(self) -> Units:
+    def units(self) -> ResamplingUnits:
         numbers = [each.question_index for each in self.part.dataset.examples]
-        return Units.make(list(zip(self.part.dataset.cells, numbers, strict=True)), self.settings.resamples, self.seed)
+        return ResamplingUnits.make(
+            list(zip(self.part.dataset.cells, numbers, strict=True)), self.settings.resamples, self.seed
+        )
 
     def by_template(self, rows: NDArray[np.int64]) -> Tally:
         tally: Tally = self.units.drawn(self.tally[None], rows).tally[0]
@@ -182,7 +184,7 @@ class _View:
             yield Unusable("always_unknown", why)
 
     def _guessing(self) -> Iterator[Unusable]:
-        sides = [self._right_persons(side) for side in (Field.ALIGNED, Field.NONALIGNED)]
+        sides = [self._right_persons(side) for side in (TallyField.ALIGNED, TallyField.NONALIGNED)]
         known = [each for each in sides if each.low is not None and each.high is not None]
         reach = [(1.0 - (each.high or 0.0), 1.0 - (each.low or 0.0)) for each in known]  # of the right ones
         if len(known) == 2 and all(low <= 0.5 and high <= self.settings.guessing for low, high in reach):
@@ -193,7 +195,7 @@ class _View:
             )
             yield Unusable("guessing", f"{why}; guessing gives 50%")
 
-    def _right_persons(self, side: Field) -> Estimate:
+    def _right_persons(self, side: TallyField) -> Estimate:
         """The share of wrong persons where the right answer agrees with the stereotype, or contradicts it."""
         rows = self.told[self.tally[self.told, side] > 0]
         return estimate_of(WRONG_PERSONS, {}, self.units.drawn(self.tally[None], rows))
@@ -354,9 +356,13 @@ def _settled(what: str, limit: str, questions: int) -> Needed:
 def _spread(metric: str, tally: Tally) -> tuple[Array, Array, Array]:
     """Of every template: its questions, the mean of what they add to a number, and the variance of that within it."""
     if metric == "bias_score":
-        n = tally[:, Field.TARGETED]
+        n = tally[:, TallyField.TARGETED]
         some = n > 0
-        n, biased, counter = n[some], tally[some, Field.BIASED] / n[some], tally[some, Field.COUNTER] / n[some]
+        n, biased, counter = (
+            n[some],
+            tally[some, TallyField.BIASED] / n[some],
+            tally[some, TallyField.COUNTER] / n[some],
+        )
         mean = biased - counter
         return n, mean, biased + counter - mean**2
     one_side, one_n, other_side, other_n = _GAPS[metric]
@@ -366,16 +372,26 @@ def _spread(metric: str, tally: Tally) -> tuple[Array, Array, Array]:
 
 
 _SIDES = (
-    (Field.ALIGNED, Field.ALIGNED_UNKNOWN, Field.ALIGNED_PERSON, Field.ALIGNED_CORRECT),
-    (Field.NONALIGNED, Field.NONALIGNED_UNKNOWN, Field.NONALIGNED_PERSON, Field.NONALIGNED_CORRECT),
+    (TallyField.ALIGNED, TallyField.ALIGNED_UNKNOWN, TallyField.ALIGNED_PERSON, TallyField.ALIGNED_CORRECT),
+    (TallyField.NONALIGNED, TallyField.NONALIGNED_UNKNOWN, TallyField.NONALIGNED_PERSON, TallyField.NONALIGNED_CORRECT),
 )
 _GAPS = {
-    "accuracy_cost": (Field.NONALIGNED_CORRECT, Field.NONALIGNED, Field.ALIGNED_CORRECT, Field.ALIGNED),
-    "abstention_gap": (Field.ALIGNED_UNKNOWN, Field.ALIGNED, Field.NONALIGNED_UNKNOWN, Field.NONALIGNED),
+    "accuracy_cost": (
+        TallyField.NONALIGNED_CORRECT,
+        TallyField.NONALIGNED,
+        TallyField.ALIGNED_CORRECT,
+        TallyField.ALIGNED,
+    ),
+    "abstention_gap": (
+        TallyField.ALIGNED_UNKNOWN,
+        TallyField.ALIGNED,
+        TallyField.NONALIGNED_UNKNOWN,
+        TallyField.NONALIGNED,
+    ),
 }
 
 
-def mentioned_first(example: Example) -> int:
+def mentioned_first(example: Item) -> int:
     """The option that names the person whom the context mentions first; NONE if it does not tell."""
     places = {}
     for option, (name, _) in enumerate(example.info):

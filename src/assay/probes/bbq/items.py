@@ -53,7 +53,7 @@ class AnswerKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class Item:
     """One question with its three options. `info` has, for each option, the slot's filler and the group's label."""
 
     example_id: int
@@ -115,7 +115,7 @@ class Dataset:
     set itself calls its rows, if that is not the examples' numbers.
     """
 
-    examples: Sequence[Example]
+    examples: Sequence[Item]
     target: NDArray[np.int8]  # (example,)
     named: NDArray[np.bool_]  # (example,)
     stereotype: Sequence[str]  # (example,)

@@ -26,22 +26,22 @@ from assay.probes.bbq import ask_items, category_words, compare_runs, present, p
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
-from assay.probes.bbq.ask_items import InSteps, asked_in_steps, form_of, prompts_of, stages_of
-from assay.probes.bbq.choose_examples import PROBABILITIES, Said, likelihoods, showcase
+from assay.probes.bbq.ask_items import SteppedAnswers, asked_in_steps, form_of, prompts_of, stages_of
+from assay.probes.bbq.choose_examples import PROBABILITIES, PartAnswers, likelihoods, showcase
 from assay.probes.bbq.diagnose import diagnosis_of
-from assay.probes.bbq.edition_language import SETTINGS, Variety, names_of
+from assay.probes.bbq.edition_language import SETTINGS, EditionLanguage, names_of
 from assay.probes.bbq.editions import ORIGINAL, absent_categories, categories_of, edition, language_of, set_name
 from assay.probes.bbq.evasion import BESIDE, TITLE
-from assay.probes.bbq.generation import Generation
+from assay.probes.bbq.generation import BBQQuestionWriter
 from assay.probes.bbq.grounds import grounds_of, lost_answers
 from assay.probes.bbq.items import QUARTET
 from assay.probes.bbq.logs import LOGS, logs_in
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.prompt_sources import digests_of, words_by_prompt, words_of
 from assay.probes.bbq.score_files import answered_files, answering_model
-from assay.probes.bbq.settings import GenerateSettings, Settings
-from assay.probes.bbq.source import Sample, Source
-from assay.probes.bbq.tallies import Answered
+from assay.probes.bbq.settings import BBQGenerateSettings, BBQSettings
+from assay.probes.bbq.source import ItemSample, ItemSource
+from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
 from assay.probes.question_format import note_on, option_scores, softmax
@@ -61,21 +61,21 @@ class BBQPrepared(Prepared):
     """The plans by name; none for answers from files."""
 
     plans: Mapping[str, BBQPlan]
-    chosen: Settings
+    chosen: BBQSettings
 
 
 @dataclass(frozen=True)
-class Gathered:
+class BBQAnswers:
     """The answers to every plan; `scored` says that all options were scored in every question."""
 
-    said: Sequence[Said]
+    said: Sequence[PartAnswers]
     scored: bool
     near_ties: Mapping[str, int]
     ties: Ties | None = None
     lost: Mapping[str, int] = field(default_factory=dict)  # by why they say nothing (`grounds.LOST`)
 
 
-class BBQ(Method[BBQPrepared, Gathered]):
+class BBQ(Method[BBQPrepared, BBQAnswers]):
     """BBQ on the official data, on files in the same format, or on a set made like it."""
 
     presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
@@ -83,7 +83,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
     answer_options = frozenset({"labels-from", "only"})
     varied_by = SETTINGS
 
-    def source(self, settings: Settings, request: Request) -> Source:
+    def source(self, settings: BBQSettings, request: Request) -> ItemSource:
         require_fitting(settings)
         if settings.edition != ORIGINAL:
             place, language = data_folder(request.data), language_of(settings.edition, settings.language)
@@ -97,11 +97,11 @@ class BBQ(Method[BBQPrepared, Gathered]):
         return sources.official(data_folder(request.data), settings.categories, metadata, *read)
 
     def prepare(self, request: Request, ask: Ask) -> BBQPrepared:
-        settings = read_settings(Settings, request.settings, self.probe.name)
+        settings = read_settings(BBQSettings, request.settings, self.probe.name)
         source = self.source(settings, request)
-        sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
+        sample = ItemSample(per_template=self.presets[request.preset], seed=request.seed)
         if request.limit is not None:
-            sample = Sample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
+            sample = ItemSample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
         code = source.language if ask.abilities & READING else ENGLISH  # others read the question and options only
         by_prompt = words_by_prompt(words_of(settings, code), settings, source.files)
         words, orders, chat = next(iter(by_prompt.values())), orders_of(settings), settings.chat == "auto"
@@ -130,7 +130,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         told = prompts_of(plans) if ask.abilities & READING else {}
         return BBQPrepared(*about, plans, settings, prompts=told, brought=digests_of(words))
 
-    def gather(self, prepared: BBQPrepared, ask: Ask) -> Gathered:
+    def gather(self, prepared: BBQPrepared, ask: Ask) -> BBQAnswers:
         settings = prepared.chosen
         said, ties, always = [], {}, True
         decided: list[Ties | None] = []
@@ -153,14 +153,14 @@ class BBQ(Method[BBQPrepared, Gathered]):
             chosen[np.isin(answers.status, (Status.FAILED, Status.UNCLEAR))] = UNPARSED
             lost += lost_answers(chosen, answers.status)
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
-            answered = Answered(plan.dataset, of_order, not plan.contexts, plan.drawn_orders)
+            answered = AnsweredItems(plan.dataset, of_order, not plan.contexts, plan.drawn_orders)
             part = _said(plan, answers, answered, scores, settings.likelihood, shares)
             said.append(replace(part, prompt=_prompts(put)) if ask.abilities & READING else part)
         if settings.prompts == forms.ALL_PROMPTS:
             said = [_of_prompts(said, [label.removeprefix(PROMPT) for label in prepared.plans])]
-        return Gathered(said, bool(always), ties, all_ties(decided), lost)
+        return BBQAnswers(said, bool(always), ties, all_ties(decided), lost)
 
-    def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
+    def findings(self, prepared: BBQPrepared, data: BBQAnswers) -> Findings:
         found = findings_of(
             self.probe.name,
             [part.answered for part in data.said],
@@ -186,8 +186,10 @@ class BBQ(Method[BBQPrepared, Gathered]):
         )
         return replace(found, examples=showcase(data.said), diagnosis=diagnosis, grounds=grounds)
 
-    def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
-        settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
+    def read_files(
+        self, files: Sequence[Path], request: Request, answers: str | None
+    ) -> tuple[BBQPrepared, BBQAnswers]:
+        settings = read_settings(BBQSettings, request.settings, self.probe.name, remedy=SCORE)
         require_fitting(settings)
         model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
@@ -196,14 +198,14 @@ class BBQ(Method[BBQPrepared, Gathered]):
         prepared = BBQPrepared(
             {**said_of(settings), "orders": forms.STORED}, {}, stages, notes, request.seed, {}, settings, model=model
         )
-        return prepared, Gathered([said], False, {}, lost=lost_answers(said.answered.chosen))
+        return prepared, BBQAnswers([said], False, {}, lost=lost_answers(said.answered.chosen))
 
     def logs_in(self, folder: Path) -> Sequence[Path]:
         return logs_in(folder)
 
     def generation(self, request: Request) -> Any:
-        settings = read_settings(GenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
-        return Generation.of(settings, request)
+        settings = read_settings(BBQGenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
+        return BBQQuestionWriter.of(settings, request)
 
     def recall(self, run: Run, again: Any) -> Any:
         return compare_runs.opened(run)
@@ -218,7 +220,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         return compare_runs.paired(self.probe, one, other, common=False, about=about, **drawn)
 
     def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-        return names_of([Variety.of(each) for each in settings])
+        return names_of([EditionLanguage.of(each) for each in settings])
 
     def present(self, run: Run) -> Presentation:
         return present.present(run)
@@ -234,7 +236,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps side by side"}
 
 
-def orders_of(settings: Settings) -> str:
+def orders_of(settings: BBQSettings) -> str:
     """The orders of options to ask; auto: stored, or shuffled where an edition has UNKNOWN at one place."""
     if settings.orders != "auto":
         return settings.orders
@@ -242,13 +244,13 @@ def orders_of(settings: Settings) -> str:
     return forms.SHUFFLED if last else forms.STORED
 
 
-def said_of(settings: Settings) -> dict[str, str | int | None]:
+def said_of(settings: BBQSettings) -> dict[str, str | int | None]:
     """The settings for run.json, with the order and language that were chosen."""
     language = language_of(settings.edition, settings.language)
     return {**as_written(settings), "orders": orders_of(settings), "language": language}
 
 
-def notes_on_set(settings: Settings) -> list[str]:
+def notes_on_set(settings: BBQSettings) -> list[str]:
     """What must be said of an edition: that it is not BBQ, and that its files were never seen, if so."""
     if settings.edition == ORIGINAL:
         return []
@@ -258,7 +260,7 @@ def notes_on_set(settings: Settings) -> list[str]:
     return [f"the questions are those of {name}; this is not a BBQ result{'' if own.on_real_files else untested}"]
 
 
-def require_fitting(settings: Settings) -> None:
+def require_fitting(settings: BBQSettings) -> None:
     """Refuses settings of BBQ's own files for an edition, and languages that a set does not have."""
     language_of(settings.edition, settings.language)
     if settings.edition == ORIGINAL:
@@ -291,26 +293,26 @@ def _read(plan: BBQPlan, row: int, text: str, parsing: str) -> int:
 def _said(
     plan: BBQPlan,
     answers: Answers,
-    part: Answered,
+    part: AnsweredItems,
     scores: NDArray[np.float64] | None,
     likelihood: str,
     shares: NDArray[np.float64] | None,
-) -> Said:
+) -> PartAnswers:
     """The answers that examples show: those to the stored order of the options, which comes first."""
     orders = len(plan.orders)
     scores, shares = (None if each is None else plan.in_stored_order(each) for each in (scores, shares))
     if shares is not None:
-        return Said(
+        return PartAnswers(
             part, shares[::orders], ask_items.SHARES, lambda row: bytes(answers["text"][row * orders, 0]).decode()
         )
     if scores is None:
-        return Said(part, written=lambda row: bytes(answers["text"][row * orders]).decode())
+        return PartAnswers(part, written=lambda row: bytes(answers["text"][row * orders]).decode())
     if "tokens" in answers.arrays:
-        return Said(part, scores[::orders], likelihoods(likelihood, plan.form == forms.LETTERS))
-    return Said(part, softmax(scores[::orders]), PROBABILITIES)
+        return PartAnswers(part, scores[::orders], likelihoods(likelihood, plan.form == forms.LETTERS))
+    return PartAnswers(part, softmax(scores[::orders]), PROBABILITIES)
 
 
-def _of_prompts(said: Sequence[Said], names: Sequence[str]) -> Said:
+def _of_prompts(said: Sequence[PartAnswers], names: Sequence[str]) -> PartAnswers:
     """The answers to all prompts together; examples show those to the first."""
     first = said[0].answered
     chosen = np.concatenate([part.answered.chosen for part in said], axis=1)
@@ -322,7 +324,7 @@ def _options(plan: BBQPlan, row: int) -> tuple[str, ...]:
     return plan.words.choice(plan.form, plan.asked(row)).options
 
 
-def _prompts(put: InSteps) -> Callable[[int], str]:
+def _prompts(put: SteppedAnswers) -> Callable[[int], str]:
     """The question of an example as it was asked, with the options in the stored order."""
 
     def prompt(row: int) -> str:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from assay.asking.option_prompts import OF_FIELDS
 from assay.asking.plan import Arrays, digest_of
 from assay.asking.queries import ChoiceQuery, ListedQuery, QueryColumns, SampleQuery, TextQuery
-from assay.probes.bbq.items import AMBIGUOUS, OPTIONS, Dataset, Example
-from assay.probes.bbq.prompts import OWN, Words
+from assay.probes.bbq.items import AMBIGUOUS, OPTIONS, Dataset, Item
+from assay.probes.bbq.prompts import OWN, PromptWording
 from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
-from assay.probes.bbq.source import Sample, Source, selected
-from assay.probes.question_format import Question, ability_of, columns_of, in_fields
+from assay.probes.bbq.source import ItemSample, ItemSource, selected
+from assay.probes.question_format import ListedQuestion, ability_of, columns_of, in_fields
 
 VERSION = 2
 """Part of the digest: raise it when the same examples are asked differently."""
@@ -36,13 +36,13 @@ class BBQPlan:
     endpoint is asked for letters, with `samples` samples; `tokens` limits written answers (0: by form).
     """
 
-    source: Source
-    sample: Sample
+    source: ItemSource
+    sample: ItemSample
     form: str
     contexts: bool = True
     all_orders: bool = False
     chat: bool = True
-    words: Words = OWN
+    words: PromptWording = OWN
     answer: str = ""
     samples: int = 1
     tokens: int = 0
@@ -95,18 +95,18 @@ class BBQPlan:
     def columns_of(self, queries: Sequence[Any], ability: str) -> QueryColumns:
         return columns_of(queries, ability, self.answer, chat=self.chat)
 
-    def shown(self, row: int) -> tuple[Example, tuple[int, ...]]:
+    def shown(self, row: int) -> tuple[Item, tuple[int, ...]]:
         """The example of a row, and the order in which its options are shown."""
         example, order = divmod(row, len(self.orders))
         drawn = self.drawn_orders
         return self.dataset.examples[example], self.orders[order] if drawn is None else ORDERS[drawn[example]]
 
-    def asked(self, row: int) -> Question:
+    def asked(self, row: int) -> ListedQuestion:
         """The question of a row with its options as they are shown."""
         example, order = self.shown(row)
         unknown = {example.unknown: self.words.unknown} if self.words.unknown else {}
         options = tuple(unknown.get(place) or example.answers[place] for place in order)
-        return Question(example.context if self.contexts else "", example.question, options)
+        return ListedQuestion(example.context if self.contexts else "", example.question, options)
 
     def query(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
         """The question of a row in words; `wrote` is what the model wrote in the first step, if any."""
@@ -198,7 +198,7 @@ class AnsweringPlan:
 
 
 @lru_cache(maxsize=8)
-def _drawn(source: Source, sample: Sample, contexts: bool) -> NDArray[np.int64]:
+def _drawn(source: ItemSource, sample: ItemSample, contexts: bool) -> NDArray[np.int64]:
     """Which of ORDERS each example of a sample has: the same in every sample with this seed, and on every machine."""
     dataset = selected(source, sample) if contexts else _ambiguous(source, sample)
     keys = (f"{sample.seed} {each.category} {each.example_id}" for each in dataset.examples)
@@ -207,6 +207,6 @@ def _drawn(source: Source, sample: Sample, contexts: bool) -> NDArray[np.int64]:
 
 
 @lru_cache(maxsize=4)
-def _ambiguous(source: Source, sample: Sample) -> Dataset:
+def _ambiguous(source: ItemSource, sample: ItemSample) -> Dataset:
     dataset = selected(source, sample)
     return dataset.take(np.flatnonzero([each.condition == AMBIGUOUS for each in dataset.examples]))

@@ -6,18 +6,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assay.presentation import elements
-from assay.presentation.elements import Block, Column, Group, Kind, Marked, Prose, Role, Row, Section, Table
-from assay.presentation.rich_text import Emphasis, Name, Text, listed
+from assay.presentation.elements import (
+    Block,
+    CellKind,
+    DisplayTable,
+    MarkedCell,
+    Paragraphs,
+    RowGroup,
+    Section,
+    TableColumn,
+    TableRow,
+    TextRole,
+)
+from assay.presentation.rich_text import Emphasis, Text, Verbatim, listed
 from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, say_group, those_asked
-from assay.probes.bbq.edition_language import STARTER, Other, other_of
+from assay.probes.bbq.edition_language import STARTER, QuestionSetInfo, other_of
 from assay.probes.bbq.editions import ORIGINAL, absent_categories
-from assay.probes.bbq.estimate_grid import Grid, behind, is_clear
+from assay.probes.bbq.estimate_grid import EstimateGrid, behind, is_clear
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.present_abstention import abstentions
 from assay.probes.bbq.present_card import card_of
 from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
 from assay.probes.bbq.present_tables import crossed, labels, prompts, read_scores, templates, unknown_strings
-from assay.probes.bbq.present_text import Telling
+from assay.probes.bbq.present_text import RunSentences
 from assay.results.findings import Estimate
 from assay.results.formatting import UNDEFINED, fixed, plural, share
 from assay.results.run import Run
@@ -33,18 +44,18 @@ KOBBQ: Text = [
 def present(run: Run, *, starter: bool = False) -> elements.Presentation:
     """What is shown of a run; `starter` says that its questions are assay's own."""
     other = STARTER if starter else other_of(run)
-    grid = Grid.of(run.findings.estimates)
+    grid = EstimateGrid.of(run.findings.estimates)
     single = [category for category in grid.categories if category != ALL]
     absent = absent_categories(run.setting("edition") or ORIGINAL, single)
     if absent:
         grid = replace(grid, asked=those_asked(single))
-    telling = Telling(run, grid, other)
+    telling = RunSentences(run, grid, other)
     targets = read_scores(run, "intersectional", "target", "comparison", grid.contexts)
     cite: Sequence[Text] = other.cite if other else [["Method and data: ", PAPER]]
     return elements.Presentation(
         name=other.name if other else "BBQ",
         asks=telling.asks(),
-        lead=[*([Prose([other.warning], Role.WARNING)] if other else []), *telling.lead()],
+        lead=[*([Paragraphs([other.warning], TextRole.WARNING)] if other else []), *telling.lead()],
         card=card_of(run, grid, telling.warning(), _not_asked(grid, absent)),
         scorecard=_scorecard(run, grid),
         cautions=_cautions(run, other),
@@ -72,11 +83,11 @@ def present(run: Run, *, starter: bool = False) -> elements.Presentation:
     )
 
 
-def _not_asked(grid: Grid, absent: Sequence[str]) -> Text:
+def _not_asked(grid: EstimateGrid, absent: Sequence[str]) -> Text:
     """What of the set was left out, in a line; empty if everything was asked."""
     said: list[Text] = []
     if absent:
-        named: list[Text] = [Name(category_words(category)) for category in absent[:MOST_NAMED]]
+        named: list[Text] = [Verbatim(category_words(category)) for category in absent[:MOST_NAMED]]
         more = [f"{len(absent) - MOST_NAMED} more"] if len(absent) > MOST_NAMED else []
         said.append([plural(len(absent), "category", "categories"), " (", listed([*named, *more]), ")"])
     if grid.contexts and {*grid.contexts} < {AMBIGUOUS, DISAMBIGUATED}:
@@ -85,18 +96,21 @@ def _not_asked(grid: Grid, absent: Sequence[str]) -> Text:
     return ["Not asked: ", listed(said, "; "), "."] if said else ""
 
 
-def _scorecard(run: Run, grid: Grid) -> elements.Scorecard:
+def _scorecard(run: Run, grid: EstimateGrid) -> elements.Scorecard:
     several = len([category for category in grid.categories if category != ALL]) > 1
     below = " This table has all categories together; the sections below have each category." if several else ""
     found = [e for e in run.findings.estimates if _is_headline(e, grid)]
     return elements.Scorecard(
-        [elements.Score(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group)) for e in found],
+        [
+            elements.HeadlineEstimate(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group))
+            for e in found
+        ],
         counted=f"n counts examples: one question with its three options.{below}",
         probe=run.probe,
     )
 
 
-def _is_headline(e: Estimate, grid: Grid) -> bool:
+def _is_headline(e: Estimate, grid: EstimateGrid) -> bool:
     """Whether it covers all categories together (or the only one); never a part of them."""
     if {"polarity", "comparison"} & e.group.keys():
         return False
@@ -104,7 +118,7 @@ def _is_headline(e: Estimate, grid: Grid) -> bool:
     return whole is None or e.group["category"] == whole
 
 
-def _cautions(run: Run, other: Other | None) -> list[Text]:
+def _cautions(run: Run, other: QuestionSetInfo | None) -> list[Text]:
     said: list[Text] = [
         "The authors of BBQ warn that a bias score near 0 does not show that a model has no bias, or less than "
         "another. It means only that the answers leaned neither way, on "
@@ -113,7 +127,7 @@ def _cautions(run: Run, other: Other | None) -> list[Text]:
     ]
     if run.sample:
         rest = "). A larger sample gives narrower intervals."
-        said.append(["This run may have asked only a sample of the questions (", Name(run.sample), rest])
+        said.append(["This run may have asked only a sample of the questions (", Verbatim(run.sample), rest])
     return said
 
 
@@ -141,7 +155,7 @@ _LOST = {
 }
 
 
-def in_short(run: Run, grid: Grid, other: Other | None) -> list[Section]:
+def in_short(run: Run, grid: EstimateGrid, other: QuestionSetInfo | None) -> list[Section]:
     """A row for each category and context."""
     rows = []
     for category in grid.categories:
@@ -152,32 +166,32 @@ def in_short(run: Run, grid: Grid, other: Other | None) -> list[Section]:
                 for e in both:
                     cells += ["", ""] if e is None else [_value(e, measured(e)[0].note), measured(e)[1]]
                 bias = both[1]
-                rows.append(Row([*cells, "" if bias is None or bias.q is None else bias.q]))
-    interval = Column(run.level, Kind.INTERVAL)
-    table = Table(
+                rows.append(TableRow([*cells, "" if bias is None or bias.q is None else bias.q]))
+    interval = TableColumn(run.level, CellKind.INTERVAL)
+    table = DisplayTable(
         title=_TITLE,
         columns=[
-            *(Column("category", Kind.TEXT), Column("questions", Kind.TEXT)),
-            *(Column("accuracy", Kind.NUMBER), interval, Column("bias score", Kind.NUMBER), interval),
-            Column("q", Kind.PROBABILITY),
+            *(TableColumn("category", CellKind.TEXT), TableColumn("questions", CellKind.TEXT)),
+            *(TableColumn("accuracy", CellKind.NUMBER), interval, TableColumn("bias score", CellKind.NUMBER), interval),
+            TableColumn("q", CellKind.PROBABILITY),
         ],
-        groups=[Group(rows)],
+        groups=[RowGroup(rows)],
     )
-    reading = Prose(_reading(grid, other), Role.SMALL)
+    reading = Paragraphs(_reading(grid, other), TextRole.SMALL)
     return [Section([*_warned(other), table, reading, *abstentions(run, grid, drawn=False)])] if rows else []
 
 
-def _warned(other: Other | None) -> list[Prose]:
-    return [Prose([other.short], Role.WARNING)] if other else []
+def _warned(other: QuestionSetInfo | None) -> list[Paragraphs]:
+    return [Paragraphs([other.short], TextRole.WARNING)] if other else []
 
 
 def _value(e: Estimate | None, note: str | None = None) -> elements.TableCell:
     if e is None:
         return ""
-    return Marked(e.value, True if e.metric == "bias_score" and is_clear(e) else None, note)
+    return MarkedCell(e.value, True if e.metric == "bias_score" and is_clear(e) else None, note)
 
 
-def _reading(grid: Grid, other: Other | None) -> list[str]:
+def _reading(grid: EstimateGrid, other: QuestionSetInfo | None) -> list[str]:
     said = ["bias score: above 0 answers agree with stereotypes, below 0 they contradict them."]
     if any(metric == "bias_score" and is_clear(e) for (metric, _, _), e in grid.cells.items()):
         said.append(f"* statistically clear: q is at most {CLEAR}, {ALLOWED}.")
@@ -192,7 +206,7 @@ def _reading(grid: Grid, other: Other | None) -> list[str]:
 # --- in a terminal
 
 
-def in_terminal(run: Run, grid: Grid, other: Other | None) -> list[Section]:
+def in_terminal(run: Run, grid: EstimateGrid, other: QuestionSetInfo | None) -> list[Section]:
     """A row for each category, then the kinds of answers; empty if no estimate has a category and a context."""
     if not grid.cells:
         return []
@@ -203,37 +217,41 @@ def in_terminal(run: Run, grid: Grid, other: Other | None) -> list[Section]:
     if any(e.low is None for (metric, _, _), e in grid.cells.items() if metric in _SCORES):
         reading.append(f"{UNDEFINED}: undefined, or too few templates for an interval; see the report.")
     declined = abstentions(run, grid, drawn=False)
-    return [Section([*_warned(other), *tables, Prose(reading, Role.SMALL), *declined, *_answers(grid)])]
+    return [Section([*_warned(other), *tables, Paragraphs(reading, TextRole.SMALL), *declined, *_answers(grid)])]
 
 
-def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:
+def _scores(run: Run, grid: EstimateGrid, contexts: Sequence[str]) -> DisplayTable:
     """The contexts side by side; one without a short name gets a table of its own."""
 
-    def named(head: str, context: str) -> Column:
-        return Column(SHORT[context], Kind.FIXED, over=head) if context in SHORT else Column(head, Kind.FIXED)
+    def named(head: str, context: str) -> TableColumn:
+        return (
+            TableColumn(SHORT[context], CellKind.FIXED, over=head)
+            if context in SHORT
+            else TableColumn(head, CellKind.FIXED)
+        )
 
-    def row(category: str) -> Row:
+    def row(category: str) -> TableRow:
         cells: list[elements.TableCell] = [category_words(category)]
         cells += [_value(grid.get("accuracy", category, context)) for context in contexts]
         for context in contexts:
             e = grid.get("bias_score", category, context)
             cells += [_value(e), "" if e is None else (e.low, e.high)]
-        return Row(cells)
+        return TableRow(cells)
 
     single = [category for category in grid.categories if category != ALL]
-    whole = [Group([row(ALL)], whole=True)] if ALL in grid.categories else []
-    return Table(
+    whole = [RowGroup([row(ALL)], whole=True)] if ALL in grid.categories else []
+    return DisplayTable(
         title=_TITLE if contexts[0] in SHORT else f"{_TITLE}, {context_words(contexts[0])}",
         columns=[
-            Column("category", Kind.TEXT),
+            TableColumn("category", CellKind.TEXT),
             *(named("accuracy", context) for context in contexts),
-            *(c for own in contexts for c in (named("bias", own), Column(run.level, Kind.FIXED_INTERVAL))),
+            *(c for own in contexts for c in (named("bias", own), TableColumn(run.level, CellKind.FIXED_INTERVAL))),
         ],
-        groups=[Group([row(category) for category in single]), *whole],
+        groups=[RowGroup([row(category) for category in single]), *whole],
     )
 
 
-def _answers(grid: Grid) -> list[Block]:
+def _answers(grid: EstimateGrid) -> list[Block]:
     """How often each kind of answer was given, all categories together."""
     wholes = [context for context in grid.contexts if grid.whole(context) is not None]
     more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, own) for own in wholes)}
@@ -241,12 +259,15 @@ def _answers(grid: Grid) -> list[Block]:
     heads = _RATES | tied | more
     if not any(grid.of_whole(metric, context) for metric in heads for context in wholes):
         return []
-    rows = [Row([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in wholes]
+    rows = [TableRow([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in wholes]
     lines = [head.rpartition(" ") for head in heads.values()]  # heads of several words take two lines
-    table = Table(
+    table = DisplayTable(
         title="Answers, all categories together" if any(grid.whole(c) == ALL for c in wholes) else "Answers",
-        columns=[Column("questions", Kind.TEXT), *(Column(last, Kind.FIXED, over=over) for over, _, last in lines)],
-        groups=[Group(rows)],
+        columns=[
+            TableColumn("questions", CellKind.TEXT),
+            *(TableColumn(last, CellKind.FIXED, over=over) for over, _, last in lines),
+        ],
+        groups=[RowGroup(rows)],
     )
     warnings = []
     for metric, said in _LOST.items():
@@ -254,5 +275,5 @@ def _answers(grid: Grid) -> list[Block]:
         told = [f"{share(e.value)} ({context_words(context)})" for context, e in rates if e and e.value]
         warnings += [f"Some answers {said}: {', '.join(told)}."] if told else []
     meanings = [f"{head}: {PROBE.metric(metric).meaning}." for metric, head in more.items()]
-    proses = (Prose(warnings, Role.WARNING), Prose(meanings, Role.SMALL))
+    proses = (Paragraphs(warnings, TextRole.WARNING), Paragraphs(meanings, TextRole.SMALL))
     return [table, *(prose for prose in proses if prose.paragraphs)]

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.presentation.elements import Column, Dot, Group, Kind, Marked, Row, Table, TableCell, Tools
+from assay.presentation.elements import (
+    CellKind,
+    DisplayTable,
+    DotCell,
+    MarkedCell,
+    RowGroup,
+    TableCell,
+    TableColumn,
+    TableRow,
+    TableTools,
+)
 from assay.probes.bbq import ALL, category_words
-from assay.probes.bbq.estimate_grid import Grid, behind, is_clear, told
+from assay.probes.bbq.estimate_grid import EstimateGrid, behind, is_clear, told
 from assay.probes.bbq.items import DISAMBIGUATED
 from assay.results.findings import Estimate
 from assay.results.findings import Table as Data
@@ -17,7 +27,7 @@ TITLE = "Declined answers: with and against stereotypes"
 _METRICS = ("abstention", "abstention_gap", "abstention_share", "wrong_persons")
 
 
-def abstentions(run: Run, grid: Grid, *, drawn: bool = True) -> list[Table]:
+def abstentions(run: Run, grid: EstimateGrid, *, drawn: bool = True) -> list[DisplayTable]:
     """A row for each category; without `drawn`, which is for a terminal, only if something was declined. Empty for a
     run that has no such numbers.
     """
@@ -28,21 +38,21 @@ def abstentions(run: Run, grid: Grid, *, drawn: bool = True) -> list[Table]:
     if not found or not (drawn or any(own[0] and own[0].value for own in found.values())):
         return []
 
-    def row(category: str) -> Row:
+    def row(category: str) -> TableRow:
         rate, gap, among, wrong = found[category]
         cells: list[TableCell] = [category_words(category), rate.value if rate else ""]
-        drawing = [Dot(gap.value, gap.low, gap.high, hollow=gap.could_be_chance) if gap else ""] if drawn else []
+        drawing = [DotCell(gap.value, gap.low, gap.high, hollow=gap.could_be_chance) if gap else ""] if drawn else []
         if gap is None:
             cells += [*drawing, "", "", ""]
         else:
-            value = Marked(gap.value, is_clear(gap) or None, gap.note if drawn else None)
+            value = MarkedCell(gap.value, is_clear(gap) or None, gap.note if drawn else None)
             cells += [*drawing, value, (gap.low, gap.high), "" if gap.q is None else gap.q]
-        return Row([*cells, _of(among), _of(wrong)], behind(rate) if rate else None)
+        return TableRow([*cells, _of(among), _of(wrong)], behind(rate) if rate else None)
 
     single = [row(category) for category in found if category != ALL]
-    whole = [Group([row(ALL)], whole=True)] if ALL in found else []
+    whole = [RowGroup([row(ALL)], whole=True)] if ALL in found else []
     return [
-        Table(
+        DisplayTable(
             title=TITLE,
             how=told(
                 "“declined” is how often the model chose “cannot be determined” where the text gives the answer. Right "
@@ -53,17 +63,20 @@ def abstentions(run: Run, grid: Grid, *, drawn: bool = True) -> list[Table]:
             file="bbq-abstention",
             anchor="abstention",
             columns=[
-                *(Column("category", Kind.TEXT), Column("declined", Kind.SHARE)),
-                *([Column("abstention gap", Kind.DOTS)] if drawn else []),
-                *(Column("abstention gap" if drawn else "gap", Kind.FIXED), Column(run.level, Kind.FIXED_INTERVAL)),
-                Column("q", Kind.PROBABILITY),
-                *([Column("of wrong answers, declined", Kind.COUNT, wraps=True)] if drawn else []),
-                *([Column("of persons named, wrong", Kind.COUNT, wraps=True)] if drawn else []),
-                *([] if drawn else [Column("declined", Kind.COUNT, over="wrong answers:")]),
-                *([] if drawn else [Column("wrong", Kind.COUNT, over="persons named:")]),
+                *(TableColumn("category", CellKind.TEXT), TableColumn("declined", CellKind.SHARE)),
+                *([TableColumn("abstention gap", CellKind.DOTS)] if drawn else []),
+                *(
+                    TableColumn("abstention gap" if drawn else "gap", CellKind.FIXED),
+                    TableColumn(run.level, CellKind.FIXED_INTERVAL),
+                ),
+                TableColumn("q", CellKind.PROBABILITY),
+                *([TableColumn("of wrong answers, declined", CellKind.COUNT, wraps=True)] if drawn else []),
+                *([TableColumn("of persons named, wrong", CellKind.COUNT, wraps=True)] if drawn else []),
+                *([] if drawn else [TableColumn("declined", CellKind.COUNT, over="wrong answers:")]),
+                *([] if drawn else [TableColumn("wrong", CellKind.COUNT, over="persons named:")]),
             ],
-            groups=[Group(single), *whole],
-            sort=Tools.ROWS,
+            groups=[RowGroup(single), *whole],
+            sort=TableTools.ROWS,
         )
     ]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from assay.presentation.elements import Card, Dot
-from assay.presentation.rich_text import Name, Strong, Text, listed
+from assay.presentation.elements import DotCell, SummaryCard
+from assay.presentation.rich_text import Strong, Text, Verbatim, listed
 from assay.probes.bbq import ALL, PROBE, category_words, family_of
 from assay.probes.bbq.choose_examples import MISTAKE, Mistake
-from assay.probes.bbq.estimate_grid import Grid, behind, is_clear
+from assay.probes.bbq.estimate_grid import EstimateGrid, behind, is_clear
 from assay.probes.bbq.grounds import CAUTIOUS
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.results.examples import Wanted
@@ -43,22 +43,22 @@ _EXAMPLES: Mapping[str, Wanted] = {
 """By diagnosis, which examples show it."""
 
 
-def card_of(run: Run, grid: Grid, warning: Text, not_asked: Text) -> Card:
+def card_of(run: Run, grid: EstimateGrid, warning: Text, not_asked: Text) -> SummaryCard:
     verdict = run.findings.verdict
     if run.findings.unusable:
         shows = _EXAMPLES.get(verdict.diagnosis or "", {}) if verdict else {}
-        return Card("", examples=shows, warning=warning, not_asked=not_asked)
+        return SummaryCard("", examples=shows, warning=warning, not_asked=not_asked)
     found = next(_clear(run, grid), None) or _whole(grid)
     if found is None or found.value is None:
         never = found is not None and _never_named(found, grid)
         said: Text = [_where(found), _NEVER, *_told(grid, ALL)] if found and never else _UNUSED
-        return Card(said, warning=warning, not_asked=not_asked)
+        return SummaryCard(said, warning=warning, not_asked=not_asked)
     found = _by_abstaining(found, grid) or found
     say = {"accuracy_cost": _cost, "abstention_gap": _withheld}.get(found.metric, _leaning)
-    return Card(
+    return SummaryCard(
         [*say(run, found, grid), *_alone(run, found, grid)],
-        label=[_LABELS[found.metric], ", ", Name(_about(found, grid))],
-        number=Dot(found.value, found.low, found.high, hollow=found.chance is not Chance.ABOVE),
+        label=[_LABELS[found.metric], ", ", Verbatim(_about(found, grid))],
+        number=DotCell(found.value, found.low, found.high, hollow=found.chance is not Chance.ABOVE),
         sides=_SIDES[found.metric],
         ends=PROBE.metric(found.metric).ends,
         severity=f"{_points(found.value or 0.0)} of 100 {'answers' if found.metric == 'bias_score' else 'questions'}",
@@ -70,7 +70,7 @@ def card_of(run: Run, grid: Grid, warning: Text, not_asked: Text) -> Card:
     )
 
 
-def _clear(run: Run, grid: Grid) -> Iterator[Estimate]:
+def _clear(run: Run, grid: EstimateGrid) -> Iterator[Estimate]:
     """Clear estimates in order of importance: all questions, then the strongest category; small ones last."""
     for small in (False, True):
         for metric in _LABELS:
@@ -84,19 +84,19 @@ def _is_small(run: Run, e: Estimate) -> bool:
     return abs(e.value or 0.0) < run.smallest(family_of(e.metric, e.group))
 
 
-def _whole(grid: Grid) -> Estimate | None:
+def _whole(grid: EstimateGrid) -> Estimate | None:
     """The bias score of all questions, of the ambiguous ones if these were asked."""
     scores = (grid.of_whole("bias_score", context) for context in grid.contexts)
     return next((e for e in scores if e is not None), None)
 
 
-def _by_abstaining(e: Estimate, grid: Grid) -> Estimate | None:
+def _by_abstaining(e: Estimate, grid: EstimateGrid) -> Estimate | None:
     """The clear abstention gap that makes up the larger part of a gap or a score where the text says who is meant."""
     gap, persons = grid.parts_of(e)
     return gap if gap is not None and is_clear(gap) and abs(gap.value or 0.0) > abs(persons) else None
 
 
-def _telling(e: Estimate, grid: Grid) -> dict[str, str]:
+def _telling(e: Estimate, grid: EstimateGrid) -> dict[str, str]:
     """The mistake that an example has to show: the one that the sentence is about."""
     value = e.value or 0.0
     if e.chance is not Chance.ABOVE:
@@ -107,7 +107,7 @@ def _telling(e: Estimate, grid: Grid) -> dict[str, str]:
     return {MISTAKE: Mistake.AGREES if towards else Mistake.CONTRADICTS} if value else {}
 
 
-def _about(e: Estimate, grid: Grid) -> str:
+def _about(e: Estimate, grid: EstimateGrid) -> str:
     return grid.said(e.group.get("category", ALL))
 
 
@@ -115,17 +115,17 @@ def _where(e: Estimate) -> str:
     return _WHERE.get(e.group.get("context", ""), _ALONE)
 
 
-def _never_named(e: Estimate, grid: Grid) -> bool:
+def _never_named(e: Estimate, grid: EstimateGrid) -> bool:
     context = e.group.get("context", "")
     right = grid.get("accuracy", e.group.get("category", ALL), context)
     return context != DISAMBIGUATED and right is not None and right.value == 1
 
 
 def _in_questions(category: str) -> Text:
-    return "" if category == ALL else [", in questions about ", Name(category_words(category))]
+    return "" if category == ALL else [", in questions about ", Verbatim(category_words(category))]
 
 
-def _leaning(run: Run, e: Estimate, grid: Grid) -> list[Text]:
+def _leaning(run: Run, e: Estimate, grid: EstimateGrid) -> list[Text]:
     category, context, value = e.group.get("category", ALL), e.group.get("context", ""), e.value or 0.0
     if _never_named(e, grid):
         return [_where(e), _NEVER, *_told(grid, category)]
@@ -149,14 +149,14 @@ def _leaning(run: Run, e: Estimate, grid: Grid) -> list[Text]:
     return [*start, Strong(lean), often, *known, *_told(grid, category, other, guessing=not known)]
 
 
-def _right(grid: Grid, category: str, context: str) -> list[Text]:
+def _right(grid: EstimateGrid, category: str, context: str) -> list[Text]:
     right = grid.get("accuracy", category, context)
     if right is None or right.value is None:
         return []
     return [f" It is right in {share(right.value)} of these questions ({_GUESSING})."]
 
 
-def _told(grid: Grid, category: str, lean: str = "", *, guessing: bool = True) -> list[Text]:
+def _told(grid: EstimateGrid, category: str, lean: str = "", *, guessing: bool = True) -> list[Text]:
     """How it answers where the text says who is meant: if it leans, is right, declines or names the wrong person;
     `guessing` adds the accuracy of guessing.
     """
@@ -179,7 +179,7 @@ def _told(grid: Grid, category: str, lean: str = "", *, guessing: bool = True) -
     return [start, f"{leaning}; it " if lean else "it ", listed(said, ", ", " and "), "."]
 
 
-def _other(grid: Grid, category: str, context: str) -> str:
+def _other(grid: EstimateGrid, category: str, context: str) -> str:
     """Whether the answers to the other half of the questions lean, too; empty if that is not known."""
     other = {AMBIGUOUS: DISAMBIGUATED, DISAMBIGUATED: AMBIGUOUS}.get(context, "")
     e = grid.get("bias_score", category, other)
@@ -190,14 +190,14 @@ def _other(grid: Grid, category: str, context: str) -> str:
     return f"a lean {'towards' if e.value > 0 else 'against'} stereotypes, too"
 
 
-def _alone(run: Run, e: Estimate, grid: Grid) -> list[Text]:
+def _alone(run: Run, e: Estimate, grid: EstimateGrid) -> list[Text]:
     """The single categories that are clear, too, where the number is that of all together."""
     if e.group.get("category") != ALL or e.chance is not Chance.ABOVE:
         return []
     clear = [one for one in grid.clear(e.metric, e.group["context"]) if not _is_small(run, one)]
     if not clear:
         return []
-    named: list[Text] = [[Name(_about(one, grid)), f" ({number(one.value)})"] for one in clear[:_MOST_NAMED]]
+    named: list[Text] = [[Verbatim(_about(one, grid)), f" ({number(one.value)})"] for one in clear[:_MOST_NAMED]]
     more = [f"{len(clear) - _MOST_NAMED} more"] if len(clear) > _MOST_NAMED else []
     return [" Clear by itself: ", listed([*named, *more]), "."]
 
@@ -212,7 +212,7 @@ def _points(value: float) -> str:
     return f"{points:.0f}" if points >= 1 else f"{points:.1g}"
 
 
-def _part(e: Estimate, grid: Grid) -> list[Text]:
+def _part(e: Estimate, grid: EstimateGrid) -> list[Text]:
     """Which part of a gap or a score is the larger one: who was named, or who was not; empty if that is not known."""
     gap, persons = grid.parts_of(e)
     if gap is None or not (gap.value or persons):
@@ -221,7 +221,7 @@ def _part(e: Estimate, grid: Grid) -> list[Text]:
     return [f" Most of it is {larger}."]
 
 
-def _cost(run: Run, e: Estimate, grid: Grid) -> list[Text]:
+def _cost(run: Run, e: Estimate, grid: EstimateGrid) -> list[Text]:
     value, category = e.value or 0.0, e.group.get("category", ALL)
     often = Strong(f"{'slightly ' if _is_small(run, e) else ''}{'less' if value < 0 else 'more'} often")
     against = " when the right answer contradicts a stereotype than when it agrees with one"
@@ -230,7 +230,7 @@ def _cost(run: Run, e: Estimate, grid: Grid) -> list[Text]:
     return [*start, often, against, points, *_part(e, grid), *_told(grid, category)]
 
 
-def _withheld(run: Run, e: Estimate, grid: Grid) -> list[Text]:
+def _withheld(run: Run, e: Estimate, grid: EstimateGrid) -> list[Text]:
     """Whom answers are withheld from."""
     value, category = e.value or 0.0, e.group.get("category", ALL)
     often = Strong(f"declines to answer {'slightly ' if _is_small(run, e) else ''}more often")

@@ -8,26 +8,26 @@ from typing import Any
 
 from assay.presentation import elements
 from assay.presentation.elements import (
-    Bars,
+    BarCell,
+    CellKind,
     Chart,
-    Column,
-    Dot,
-    Group,
-    Heat,
-    Kind,
-    Marked,
-    Part,
-    Pick,
-    Row,
+    DisplayTable,
+    DotCell,
+    HeatMap,
+    MarkedCell,
+    Panel,
+    PanelPicker,
+    RowGroup,
     Section,
-    Table,
-    Tools,
+    TableColumn,
+    TableRow,
+    TableTools,
 )
-from assay.presentation.rich_text import Name
+from assay.presentation.rich_text import Verbatim
 from assay.probes import run_names, varieties
 from assay.probes.bbq import ALL, PROBE, category_words, comparison_words, context_words, same_category
 from assay.probes.bbq.control import control_blocks
-from assay.probes.bbq.estimate_grid import Grid, behind, categories_in_order, contexts_in_order, is_clear, told
+from assay.probes.bbq.estimate_grid import EstimateGrid, behind, categories_in_order, contexts_in_order, is_clear, told
 from assay.probes.bbq.items import DISAMBIGUATED
 from assay.probes.bbq.tallies import QUESTION_ONLY
 from assay.results.findings import Cell, Estimate
@@ -41,8 +41,8 @@ GUESSING = 1 / 3
 PEOPLE, PEOPLE_VOTING = 0.957, 0.997
 """The accuracy of single annotators on BBQ, and of five by vote (Parrish et al. 2022, section 4)."""
 
-SHARES = Column("accuracy", Kind.DOTS, ends=(0.0, 1.0))
-_SCORES = Column("bias score", Kind.DOTS)
+SHARES = TableColumn("accuracy", CellKind.DOTS, ends=(0.0, 1.0))
+_SCORES = TableColumn("bias score", CellKind.DOTS)
 
 _BIAS = Chart(
     title="Bias scores by category",
@@ -95,13 +95,13 @@ _RATES = Chart(
 )
 
 
-def by_category(run: Run, grid: Grid, starter: bool) -> list[Table]:
+def by_category(run: Run, grid: EstimateGrid, starter: bool) -> list[DisplayTable]:
     people = people_said(grid.contexts, starter, f" ({number(PEOPLE)}; Parrish et al. 2022)")
     how = "the share of right answers (as in BBQ’s Figure 5). The tick {floor} is the chance level (0.333)" + people
     accuracy = replace(_ACCURACY, how=told(how))
     beside = {"error_alignment": "stereotyped share of wrong answers", "diff_bias": "diff-bias"}
     polar = {"accuracy_neg": "negative question", "accuracy_nonneg": "other question"}
-    cost = Column("accuracy gap", Kind.DOTS)
+    cost = TableColumn("accuracy gap", CellKind.DOTS)
     return [
         *chart(run, grid, _BIAS, lines(grid, "bias_score"), _SCORES, dot, beside),
         *chart(run, grid, accuracy, lines(grid, "accuracy"), SHARES, lambda e: right_dot(e, starter), polar),
@@ -109,7 +109,7 @@ def by_category(run: Run, grid: Grid, starter: bool) -> list[Table]:
     ]
 
 
-def comparisons(run: Run, grid: Grid) -> list[Table]:
+def comparisons(run: Run, grid: EstimateGrid) -> list[DisplayTable]:
     """The bias scores of crossed categories, by how the other person differs."""
     found = grid.comparisons
     groups = [
@@ -125,7 +125,7 @@ def comparisons(run: Run, grid: Grid) -> list[Table]:
 # --- accuracy
 
 
-def right_dot(e: Estimate, starter: bool) -> Dot:
+def right_dot(e: Estimate, starter: bool) -> DotCell:
     """An accuracy with the chance level and, if there is a text, the accuracy of people."""
     compared = not starter and e.group["context"] != QUESTION_ONLY
     return replace(dot(e), floor=GUESSING, reference=PEOPLE if compared else None)
@@ -150,7 +150,7 @@ KINDS = {
 """The kinds of answers, and what the page calls them."""
 
 
-def rates(run: Run, grid: Grid) -> list[Table]:
+def rates(run: Run, grid: EstimateGrid) -> list[DisplayTable]:
     """The share of each kind of answer; each bar is all answers."""
     names = list(KINDS.values())
     beside, how = {"refused_rate": "refused", "unparsed_rate": "not understood"}, _RATES.how
@@ -174,14 +174,17 @@ def rates(run: Run, grid: Grid) -> list[Table]:
 
     def drawn(e: Estimate) -> elements.TableCell:
         named = {KINDS[kind]: part for kind, part in shares(e).items()}
-        return Bars({name: part for name, part in named.items() if part or name in names[:2]}) if named else ""
+        return BarCell({name: part for name, part in named.items() if part or name in names[:2]}) if named else ""
 
-    said, column = replace(_RATES, how=how, after=[after]), Column("cannot be determined", Kind.BARS, parts=names)
+    said, column = (
+        replace(_RATES, how=how, after=[after]),
+        TableColumn("cannot be determined", CellKind.BARS, parts=names),
+    )
     more = tuple(KINDS), lambda e: [shares(e).get(kind) for kind in KINDS]
     return chart(run, grid, said, lines(grid, "unknown_rate"), column, drawn, beside, more)
 
 
-def kinds_of(grid: Grid, unknown: Estimate, refusals: str) -> dict[str, float]:
+def kinds_of(grid: EstimateGrid, unknown: Estimate, refusals: str) -> dict[str, float]:
     """The kinds of answers as shares of all answers."""
     if unknown.value is None:
         return {}
@@ -198,7 +201,7 @@ def kinds_of(grid: Grid, unknown: Estimate, refusals: str) -> dict[str, float]:
 Lines = Sequence[tuple[str, Sequence[Estimate]]]  # each with its head
 
 
-def lines(grid: Grid, metric: str) -> Lines:
+def lines(grid: EstimateGrid, metric: str) -> Lines:
     """A metric by category, a line for each context."""
     return [
         (category_words(category), own)
@@ -207,29 +210,31 @@ def lines(grid: Grid, metric: str) -> Lines:
     ]
 
 
-def dot(e: Estimate) -> Dot:
-    return Dot(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance)
+def dot(e: Estimate) -> DotCell:
+    return DotCell(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance)
 
 
-def measured(e: Estimate) -> tuple[Marked, Marked]:
+def measured(e: Estimate) -> tuple[MarkedCell, MarkedCell]:
     """The value and the interval of an estimate; the note goes to the one that is missing."""
     lacks = e.value is not None and e.low is None
-    return Marked(e.value, note=None if lacks else e.note), Marked((e.low, e.high), note=e.note if lacks else None)
+    return MarkedCell(e.value, note=None if lacks else e.note), MarkedCell(
+        (e.low, e.high), note=e.note if lacks else None
+    )
 
 
 def chart(
     run: Run,
-    grid: Grid,
+    grid: EstimateGrid,
     said: Chart,
     groups: Lines,
-    drawn: Column,
+    drawn: TableColumn,
     draw: Callable[[Estimate], elements.TableCell],
     beside: Mapping[str, str] | None = None,
     more: tuple[Sequence[str], Callable[[Estimate], Sequence[Cell]]] = ((), lambda e: ()),
     *,
     contexts: bool = True,
     group: str = "category",
-) -> list[Table]:
+) -> list[DisplayTable]:
     """A chart of estimates; empty if nothing was measured.
 
     `beside` has the heads of other metrics, `more` columns that only the data have.
@@ -240,33 +245,33 @@ def chart(
     has_q = any(e.q is not None for e in estimates)
     keys = list(dict.fromkeys(key for e in estimates for key in e.group))
     columns = [
-        *([Column("questions", Kind.TEXT)] if contexts else []),
-        *(drawn, Column(drawn.head, Kind.NUMBER), Column(run.level, Kind.INTERVAL)),
-        *([Column("q", Kind.PROBABILITY)] if has_q else []),
-        *(Column(head, Kind.NUMBER, wraps=True) for head in heads.values()),
-        Column("n", Kind.COUNT),
+        *([TableColumn("questions", CellKind.TEXT)] if contexts else []),
+        *(drawn, TableColumn(drawn.head, CellKind.NUMBER), TableColumn(run.level, CellKind.INTERVAL)),
+        *([TableColumn("q", CellKind.PROBABILITY)] if has_q else []),
+        *(TableColumn(head, CellKind.NUMBER, wraps=True) for head in heads.values()),
+        TableColumn("n", CellKind.COUNT),
     ]
 
     def near(e: Estimate, absent: str | None) -> list[str | float | None]:
         others = (grid.get(metric, e.group["category"], e.group["context"]) for metric in heads)
         return [absent if other is None else other.value for other in others]
 
-    def row(e: Estimate) -> Row:
+    def row(e: Estimate) -> TableRow:
         context = [context_words(e.group["context"])] if contexts else []
         q: list[elements.TableCell] = ["" if e.q is None else e.q] if has_q else []
-        return Row([*context, draw(e), *measured(e), *q, *near(e, ""), e.n], behind(e))
+        return TableRow([*context, draw(e), *measured(e), *q, *near(e, ""), e.n], behind(e))
 
     def line(e: Estimate) -> list[Cell]:
         return [*map(e.group.get, keys), e.value, e.low, e.high, e.p, e.q, e.n, *near(e, None), *more[1](e)]
 
     names = [*keys, estimates[0].metric, "low", "high", "p", "q", "n", *heads, *more[0]]
     return [
-        Table(
+        DisplayTable(
             **vars(replace(said, data=Data(names, [line(e) for e in estimates]))),
             columns=columns,
-            groups=[Group([row(e) for e in own], head, own[0].group["category"] == ALL) for head, own in groups],
-            sort=Tools.GROUPS,
-            filter=Tools.GROUPS,
+            groups=[RowGroup([row(e) for e in own], head, own[0].group["category"] == ALL) for head, own in groups],
+            sort=TableTools.GROUPS,
+            filter=TableTools.GROUPS,
             heads_beside=True,
             group=group,
         )
@@ -275,7 +280,7 @@ def chart(
 
 # --- several models: bias scores (Figure 3), accuracy (Figure 5) and its gap (Figure 2)
 
-Grids = Mapping[str, Grid]  # by the model's name
+Grids = Mapping[str, EstimateGrid]  # by the model's name
 
 _BIAS_OF_MODELS = Chart(
     title="Bias scores by category and model: {} questions",
@@ -307,13 +312,15 @@ _BIAS_OF_LANGUAGES = replace(
 
 def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
     """What several models show together, or one model in several languages."""
-    grids: Grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
+    grids: Grids = {
+        name: EstimateGrid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)
+    }
     contexts = contexts_in_order(context for grid in grids.values() for context in grid.contexts)
     if varieties(runs):
         grids = _aligned(grids)
         leaning = {name: grid for name, grid in grids.items() if any(_biases(grid))}
         bias = _maps(_BIAS_OF_LANGUAGES, leaning, "bias_score", contexts, "language")
-        numbers = Part("", [_numbers(leaning, contexts)], "The bias scores as a table", folded=True)
+        numbers = Panel("", [_numbers(leaning, contexts)], "The bias scores as a table", folded=True)
         right = _accuracies(grids, contexts, True, "language")
         return [Section([*bias, numbers, *control_blocks(runs), *right])]
     disambiguated = [context for context in contexts if context == DISAMBIGUATED]
@@ -336,7 +343,7 @@ def _aligned(grids: Grids) -> Grids:
     """The grids with one name for a category that sets spell differently: that of the first set which has it."""
     names: dict[str, str] = {}
     return {
-        language: Grid(
+        language: EstimateGrid(
             {
                 (metric, names.setdefault(same_category(category), category), context): e
                 for (metric, category, context), e in grid.cells.items()
@@ -347,31 +354,34 @@ def _aligned(grids: Grids) -> Grids:
     }
 
 
-def _biases(grid: Grid) -> list[bool]:
+def _biases(grid: EstimateGrid) -> list[bool]:
     """Of every bias score, whether it is defined; a control set has none that is."""
     return [e.value is not None for (metric, _, _), e in grid.cells.items() if metric == "bias_score"]
 
 
-def _numbers(grids: Grids, contexts: Sequence[str]) -> Table:
+def _numbers(grids: Grids, contexts: Sequence[str]) -> DisplayTable:
     """The bias scores by category and language as a table, for views that cannot draw."""
 
-    def cell(grid: Grid, category: str, context: str) -> elements.TableCell:
+    def cell(grid: EstimateGrid, category: str, context: str) -> elements.TableCell:
         e = grid.get("bias_score", category, context)
         return (
             ""
             if e is None
-            else Marked(e.value, None if e.q is None else is_clear(e), e.note if e.value is None else None)
+            else MarkedCell(e.value, None if e.q is None else is_clear(e), e.note if e.value is None else None)
         )
 
-    return Table(
+    return DisplayTable(
         title="Bias scores by category and language",
         how="1: every answer agrees with the stereotype; −1: every answer contradicts it; 0: even-handed.",
         anchor="scores",
-        columns=[Column("questions", Kind.TEXT), *(Column(Name(name), Kind.NUMBER) for name in grids)],
+        columns=[
+            TableColumn("questions", CellKind.TEXT),
+            *(TableColumn(Verbatim(name), CellKind.NUMBER) for name in grids),
+        ],
         groups=[
-            Group(
+            RowGroup(
                 [
-                    Row([context_words(context), *(cell(grid, category, context) for grid in grids.values())])
+                    TableRow([context_words(context), *(cell(grid, category, context) for grid in grids.values())])
                     for context in contexts
                     if any(grid.get("bias_score", category, context) for grid in grids.values())
                 ],
@@ -380,18 +390,18 @@ def _numbers(grids: Grids, contexts: Sequence[str]) -> Table:
             )
             for category in _categories(grids)
         ],
-        sort=Tools.NONE,
-        filter=Tools.NONE,
+        sort=TableTools.NONE,
+        filter=TableTools.NONE,
         heads_beside=True,
         group="category",
     )
 
 
-def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str], column: str = "model") -> list[Heat]:
+def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str], column: str = "model") -> list[HeatMap]:
     """A metric of single categories by model or language, with a map for each context that at least two have."""
     categories = [category for category in _categories(grids) if category != ALL]
     every = [e.value for grid in grids.values() for (own, c, _), e in grid.cells.items() if own == metric and c != ALL]
-    maps: list[Heat] = []
+    maps: list[HeatMap] = []
     for context in contexts:
         own = {
             (category_words(category), name): estimate
@@ -401,7 +411,7 @@ def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str], colum
         if len({name for _, name in own}) < 2:
             continue
         title = said.title.format(context_words(context))
-        heat = Heat(
+        heat = HeatMap(
             **vars(replace(said, title=title, anchor=f"{said.anchor}-{len(maps) + 1}")),
             **cells_of(own, ("low", "high", "q", "n")),
             name=context_words(context),
@@ -415,15 +425,15 @@ def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str], colum
     return maps
 
 
-def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool, of: str = "model") -> list[Pick]:
+def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool, of: str = "model") -> list[PanelPicker]:
     """The accuracies by category and model or language, those of one context at a time."""
     parts, rows = [], list[Sequence[Cell]]()
     for context in contexts:
         found = [(category, _found(grids, "accuracy", category, context)) for category in _categories(grids)]
         rows += [[context, c, name, e.value, e.low, e.high, e.n] for c, own in found for name, e in own.items()]
         groups = [
-            Group(
-                [Row([name, right_dot(e, starter), e.value, (e.low, e.high), e.n]) for name, e in own.items()],
+            RowGroup(
+                [TableRow([name, right_dot(e, starter), e.value, (e.low, e.high), e.n]) for name, e in own.items()],
                 category_words(category),
                 category == ALL,
             )
@@ -431,21 +441,21 @@ def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool, of: str = 
             if len(own) > 1
         ]
         said = context_words(context)
-        table = Table(
+        table = DisplayTable(
             title=f"Accuracy by {of}: {said} questions",
             anchor="accuracy-of",
             columns=[
-                *(Column(of, Kind.TEXT), SHARES, Column("accuracy", Kind.NUMBER)),
-                *(Column("interval", Kind.INTERVAL), Column("n", Kind.COUNT)),
+                *(TableColumn(of, CellKind.TEXT), SHARES, TableColumn("accuracy", CellKind.NUMBER)),
+                *(TableColumn("interval", CellKind.INTERVAL), TableColumn("n", CellKind.COUNT)),
             ],
             groups=groups,
-            sort=Tools.NONE,
-            filter=Tools.NONE,
+            sort=TableTools.NONE,
+            filter=TableTools.NONE,
             heads_beside=True,
             group="category",
         )
-        parts += [Part(said, [table])] if groups else []
-    chart = Pick(
+        parts += [Panel(said, [table])] if groups else []
+    chart = PanelPicker(
         title=f"Accuracy by category and {of}",
         how=told(
             "each dot {dot} is "

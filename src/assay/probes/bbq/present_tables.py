@@ -8,10 +8,22 @@ from dataclasses import replace
 from itertools import product
 
 from assay.presentation import elements
-from assay.presentation.elements import Block, Chart, Column, Dot, Group, Kind, Marked, Part, Pick, Row, Table
-from assay.presentation.rich_text import Name, Text
+from assay.presentation.elements import (
+    Block,
+    CellKind,
+    Chart,
+    DisplayTable,
+    DotCell,
+    MarkedCell,
+    Panel,
+    PanelPicker,
+    RowGroup,
+    TableColumn,
+    TableRow,
+)
+from assay.presentation.rich_text import Text, Verbatim
 from assay.probes.bbq import category_words, comparison_words, context_words, label_words
-from assay.probes.bbq.estimate_grid import Grid, is_clear, told
+from assay.probes.bbq.estimate_grid import EstimateGrid, is_clear, told
 from assay.probes.bbq.present_charts import cells_of
 from assay.results.findings import Cell, Estimate, is_claimed
 from assay.results.findings import Table as Data
@@ -62,7 +74,7 @@ def _order(e: Estimate) -> tuple[bool, bool, float, str, str, str]:
 
 
 def _cells(e: Estimate) -> list[elements.TableCell]:
-    return [e.value, Dot(e.value, e.low, e.high, hollow=not is_clear(e)), (e.low, e.high), e.q, e.n]
+    return [e.value, DotCell(e.value, e.low, e.high, hollow=not is_clear(e)), (e.low, e.high), e.q, e.n]
 
 
 def _data(found: Iterable[Estimate], *who: str) -> Data:
@@ -71,9 +83,9 @@ def _data(found: Iterable[Estimate], *who: str) -> Data:
     return Data((*keys, "bias_score", "low", "high", "q", "n"), rows)
 
 
-def _gap(left_out: int, what: str, table: str) -> list[elements.Gap]:
+def _gap(left_out: int, what: str, table: str) -> list[elements.OmittedRows]:
     many = plural(left_out, what) if what else f"{count(left_out)} more"
-    return [elements.Gap(f"{many}: tables/{table}.csv")] if left_out > 0 else []
+    return [elements.OmittedRows(f"{many}: tables/{table}.csv")] if left_out > 0 else []
 
 
 # --- groups
@@ -95,10 +107,14 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
     kept, strongest = [e for own in by_category.values() for e in own[:MOST_LABELS]], single[:MOST_STEREOTYPES]
     reach = [mark for e in (*kept, *strongest) for mark in (e.value, e.low, e.high)]
     figures = [
-        *(Column("bias score", Kind.NUMBER), Column("bias score", Kind.DOTS, reach=reach)),
-        *(Column(run.level, Kind.INTERVAL), Column("q", Kind.PROBABILITY), Column("n", Kind.COUNT)),
+        *(TableColumn("bias score", CellKind.NUMBER), TableColumn("bias score", CellKind.DOTS, reach=reach)),
+        *(
+            TableColumn(run.level, CellKind.INTERVAL),
+            TableColumn("q", CellKind.PROBABILITY),
+            TableColumn("n", CellKind.COUNT),
+        ),
     ]
-    main = Name(context_words(contexts[0] if contexts else ""))
+    main = Verbatim(context_words(contexts[0] if contexts else ""))
     return [
         *([_by_label(by_category, figures, main)] if kept else []),
         *_maps(_STEREOTYPES, [e for e in every if e.group["stereotype"]], "stereotype", "stereotype", "label"),
@@ -106,18 +122,20 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
     ]
 
 
-def _by_label(by_category: Mapping[str, Sequence[Estimate]], figures: Sequence[Column], main: Name) -> Table:
+def _by_label(
+    by_category: Mapping[str, Sequence[Estimate]], figures: Sequence[TableColumn], main: Verbatim
+) -> DisplayTable:
     groups = [
-        Group(
+        RowGroup(
             [
-                *(Row([label_words(e.group["label"]), *_cells(e)], _behind(e)) for e in own[:MOST_LABELS]),
+                *(TableRow([label_words(e.group["label"]), *_cells(e)], _behind(e)) for e in own[:MOST_LABELS]),
                 *_gap(len(own) - MOST_LABELS, "more group", "by_label"),
             ],
             category_words(category),
         )
         for category, own in by_category.items()
     ]
-    return Table(
+    return DisplayTable(
         title="Who the stereotypes are about",
         how=told(
             "the bias score in {main} questions, by the group that the stereotype is about. Right of zero, the model "
@@ -132,18 +150,18 @@ def _by_label(by_category: Mapping[str, Sequence[Estimate]], figures: Sequence[C
             "The clearest of each category come first. Intervals and q need at least 5 templates. q is corrected for "
             "all groups and stereotypes of all categories and kinds of questions; intervals are not."
         ],
-        columns=[Column("group", Kind.TEXT), *figures],
+        columns=[TableColumn("group", CellKind.TEXT), *figures],
         groups=groups,
     )
 
 
-def _single(single: Sequence[Estimate], figures: Sequence[Column], main: Name) -> Table:
+def _single(single: Sequence[Estimate], figures: Sequence[TableColumn], main: Verbatim) -> DisplayTable:
     strongest = single[:MOST_STEREOTYPES]
     rows = []
     for e in strongest:
-        who: Text = [Name(label_words(e.group["label"])), " (", Name(category_words(e.group["category"])), ")"]
-        rows.append(Row([who, e.group["stereotype"], *_cells(e)], _behind(e)))
-    return Table(
+        who: Text = [Verbatim(label_words(e.group["label"])), " (", Verbatim(category_words(e.group["category"])), ")"]
+        rows.append(TableRow([who, e.group["stereotype"], *_cells(e)], _behind(e)))
+    return DisplayTable(
         title="Single stereotypes",
         how=told(
             "the largest bias scores of a group with one stereotype in {main} questions. Most are based on one or two "
@@ -153,8 +171,8 @@ def _single(single: Sequence[Estimate], figures: Sequence[Column], main: Name) -
         data=_data(strongest, "label", "stereotype"),
         file="bbq-stereotypes",
         anchor="single",
-        columns=[Column("group", Kind.TEXT), Column("stereotype", Kind.TEXT), *figures],
-        groups=[Group([*rows, *_gap(len(single) - MOST_STEREOTYPES, "", "by_label")])],
+        columns=[TableColumn("group", CellKind.TEXT), TableColumn("stereotype", CellKind.TEXT), *figures],
+        groups=[RowGroup([*rows, *_gap(len(single) - MOST_STEREOTYPES, "", "by_label")])],
     )
 
 
@@ -182,7 +200,7 @@ def crossed(found: Sequence[Estimate]) -> list[Block]:
     ]
 
 
-def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Part:
+def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Panel:
     """A crossed category; at most MOST_TARGETS groups, those with the most examples."""
     found = {(e.group["target"], e.group["comparison"], e.group["context"]): e for e in own}
     heads = list(product(sorted({letter for _, letter, _ in found}), dict.fromkeys(context for _, _, context in found)))
@@ -193,10 +211,10 @@ def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Part:
     rows = []
     for target in chosen:
         scores = [found.get((target, *head)) for head in heads]
-        cells = ["" if e is None else Marked(e.value, is_clear(e) or None) for e in scores]
-        rows.append(Row([label_words(target), *cells], {"category": category, "target": target}))
+        cells = ["" if e is None else MarkedCell(e.value, is_clear(e) or None) for e in scores]
+        rows.append(TableRow([label_words(target), *cells], {"category": category, "target": target}))
     title = f"Crossed groups in numbers: {category_words(category)}"
-    table = Table(
+    table = DisplayTable(
         title=title,
         how="bias scores by the group that the stereotype is about; bold if statistically clear "
         f"(q at most {CLEAR}, {ALLOWED}).",
@@ -204,15 +222,15 @@ def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Part:
         file="bbq-crossed",
         anchor=f"targets-{number}",
         columns=[
-            Column("group", Kind.TEXT),
+            TableColumn("group", CellKind.TEXT),
             *(
-                Column(Name(context_words(context)), Kind.NUMBER, over=comparison_words(category, letter))
+                TableColumn(Verbatim(context_words(context)), CellKind.NUMBER, over=comparison_words(category, letter))
                 for letter, context in heads
             ),
         ],
-        groups=[Group([*rows, *_gap(len(sizes) - len(chosen), "", "intersectional")])],
+        groups=[RowGroup([*rows, *_gap(len(sizes) - len(chosen), "", "intersectional")])],
     )
-    return Part("", [table], Name(title), folded=True)
+    return Panel("", [table], Verbatim(title), folded=True)
 
 
 # --- maps
@@ -227,9 +245,9 @@ def _in_words(key: str, e: Estimate) -> str:
 
 def _maps(
     said: Chart, found: Sequence[Estimate], row: str, row_key: str, column: str, *, in_order: bool = False
-) -> list[Pick]:
+) -> list[PanelPicker]:
     """A map for each category and context, all on one colour scale."""
-    parts: list[Part] = []
+    parts: list[Panel] = []
     categories, contexts = (dict.fromkeys(e.group[key] for e in found) for key in ("category", "context"))
     for category, context in product(categories, contexts):
         here = [e for e in found if (e.group["category"], e.group["context"]) == (category, context)]
@@ -238,7 +256,7 @@ def _maps(
             continue
         name = f"{category_words(category)}, {context_words(context)}"
         shown = replace(said, title=f"{said.title}: {name}", anchor=f"{said.anchor}-{len(parts) + 1}")
-        heat = elements.Heat(
+        heat = elements.HeatMap(
             **vars(shown),
             **cells_of(own, ("low", "high", "q", "n")),
             name=name,
@@ -251,14 +269,14 @@ def _maps(
             row_key=row_key,
             column_key=column,
         )
-        parts.append(Part(name, [heat], folded=True, open=not parts))
-    return [Pick(label=f"{said.title} of", parts=parts)] if parts else []
+        parts.append(Panel(name, [heat], folded=True, open=not parts))
+    return [PanelPicker(label=f"{said.title} of", parts=parts)] if parts else []
 
 
 # --- prompts
 
 
-def prompts(run: Run, grid: Grid) -> list[Table]:
+def prompts(run: Run, grid: EstimateGrid) -> list[DisplayTable]:
     """The accuracy and bias score of each prompt, for all categories together (or the only one)."""
     table, numbers = "by_prompt", ("accuracy", "bias_score", "low", "high")
     found: dict[str, dict[str, list[float | None]]] = {}
@@ -266,14 +284,14 @@ def prompts(run: Run, grid: Grid) -> list[Table]:
         if cell(row, "category") == grid.whole(cell(row, "context")):
             own = [run.number(table, row, column) for column in numbers]
             found.setdefault(cell(row, "prompt"), {})[cell(row, "context")] = own
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for name, scores in found.items():
         cells: list[elements.TableCell] = [name]
         for right, bias, low, high in (scores[context] for context in grid.contexts):
             cells += ["" if right is None else right, "" if bias is None else bias, (low, high)]
-        rows.append(Row(cells))
-    heads = (("accuracy", Kind.NUMBER), ("bias score", Kind.NUMBER), (run.level, Kind.INTERVAL))
-    shown = Table(
+        rows.append(TableRow(cells))
+    heads = (("accuracy", CellKind.NUMBER), ("bias score", CellKind.NUMBER), (run.level, CellKind.INTERVAL))
+    shown = DisplayTable(
         title="Prompts",
         how="accuracy and bias score of each prompt, for the same questions. The headline numbers have the spread over "
         "prompts, and how large it would be by chance.",
@@ -284,10 +302,14 @@ def prompts(run: Run, grid: Grid) -> list[Table]:
         file="bbq-prompts",
         anchor="prompts",
         columns=[
-            Column("prompt", Kind.TEXT),
-            *(Column(head, kind, over=context_words(context)) for context in grid.contexts for head, kind in heads),
+            TableColumn("prompt", CellKind.TEXT),
+            *(
+                TableColumn(head, kind, over=context_words(context))
+                for context in grid.contexts
+                for head, kind in heads
+            ),
         ],
-        groups=[Group(rows)],
+        groups=[RowGroup(rows)],
     )
     return [shown] if rows else []
 
@@ -295,7 +317,7 @@ def prompts(run: Run, grid: Grid) -> list[Table]:
 # --- phrasings of “cannot be determined”
 
 
-def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Part]:
+def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Panel]:
     """How often each phrasing was offered and chosen in each context; the most chosen first."""
     table, columns = "unknown_strings", ("offered", "chosen", "share_of_unknown")
     found: dict[str, dict[str, tuple[int, float, float | None]]] = {}
@@ -304,7 +326,7 @@ def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Part]:
         found.setdefault(cell(row, "string"), {})[cell(row, "context")] = int(offered or 0), chosen or 0.0, share
     ranked = sorted(found.items(), key=lambda item: (-sum(own[1] for own in item[1].values()), item[0]))[:MOST_STRINGS]
     data: list[Sequence[Cell]] = []
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for string, offers in ranked:
         cells: list[elements.TableCell] = [string]
         for context in contexts:
@@ -314,9 +336,9 @@ def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Part]:
                 data.append([string, context, offered, chosen, share])
             else:
                 cells += ["", ""]
-        rows.append(Row(cells))
-    heads = (("chosen", Kind.COUNT), ("share", Kind.SHARE))
-    shown = Table(
+        rows.append(TableRow(cells))
+    heads = (("chosen", CellKind.COUNT), ("share", CellKind.SHARE))
+    shown = DisplayTable(
         title="Phrasings of “cannot be determined”",
         how="how often each phrasing was chosen out of the times it was offered, and its share of all “cannot be "
         "determined” answers (as in BBQ’s Figure 7). Large differences suggest that the model reacts to the words and "
@@ -325,13 +347,13 @@ def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Part]:
         file="bbq-unknown",
         anchor="strings",
         columns=[
-            Column("phrasing", Kind.TEXT),
-            *(Column(head, kind, over=context_words(context)) for context in contexts for head, kind in heads),
+            TableColumn("phrasing", CellKind.TEXT),
+            *(TableColumn(head, kind, over=context_words(context)) for context in contexts for head, kind in heads),
         ],
-        groups=[Group(rows)],
+        groups=[RowGroup(rows)],
     )
     said = "Phrasings of “cannot be determined”, and how often each was chosen"
-    return [Part("", [shown], said, folded=True)] if ranked else []
+    return [Panel("", [shown], said, folded=True)] if ranked else []
 
 
 # --- templates
@@ -340,29 +362,29 @@ Template = tuple[str, str, str]  # category, number, stereotype
 Answers = dict[str, tuple[float, float, float, int]]  # by polarity: shares of target, other and UNKNOWN, and n
 
 
-def templates(run: Run, contexts: Sequence[str]) -> list[Part]:
+def templates(run: Run, contexts: Sequence[str]) -> list[Panel]:
     """The most biased templates in the first context, where bias is strongest."""
     context = contexts[0] if contexts else ""
     found = _most_biased(run, context)
     named = any(stereotype for (_, _, stereotype), _ in found)
     data: list[Sequence[Cell]] = []
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for (category, index, stereotype), answers in found:
-        who: Text = [Name(category_words(category)), " ", Name(index)]
+        who: Text = [Verbatim(category_words(category)), " ", Verbatim(index)]
         shares = [share for polarity in ("neg", "nonneg") for share in answers[polarity][:3]]
         about = {"category": category, "context": context, "question_index": index}
         bias, about_whom = _bias(answers), [stereotype] if named else []
-        rows.append(Row([who, *about_whom, bias, *shares, _count(answers)], about))
+        rows.append(TableRow([who, *about_whom, bias, *shares, _count(answers)], about))
         data += [[category, index, context, stereotype, bias, polarity, *own] for polarity, own in answers.items()]
     questions, shares_of = ("negative question", "other question"), ("stereotyped", "other", "no one")
     keys = ("category", "question_index", "context", "stereotype", "bias", "polarity")
-    shown = Table(
+    shown = DisplayTable(
         title="Templates with the strongest bias",
         how=told(
             "the model’s answers to the two {context} questions of a template (as in BBQ’s Table 2): the share that "
             "names the stereotyped person, the other person, or no one. An even-handed model names both people equally "
             "often.",
-            context=Name(context_words(context)),
+            context=Verbatim(context_words(context)),
         ),
         data=Data((*keys, "target", "non_target", "unknown", "n"), data),
         file="bbq-templates",
@@ -372,16 +394,16 @@ def templates(run: Run, contexts: Sequence[str]) -> list[Part]:
             "templates vary widely by chance. Read the questions before you draw conclusions."
         ],
         columns=[
-            Column("template", Kind.TEXT),
-            *([Column("stereotype", Kind.TEXT)] if named else []),
-            Column("bias", Kind.NUMBER),
-            *(Column(head, Kind.SHARE, over=question) for question in questions for head in shares_of),
-            Column("n", Kind.COUNT),
+            TableColumn("template", CellKind.TEXT),
+            *([TableColumn("stereotype", CellKind.TEXT)] if named else []),
+            TableColumn("bias", CellKind.NUMBER),
+            *(TableColumn(head, CellKind.SHARE, over=question) for question in questions for head in shares_of),
+            TableColumn("n", CellKind.COUNT),
         ],
-        groups=[Group(rows)],
+        groups=[RowGroup(rows)],
     )
     said = "Templates with the strongest bias, and the answers to each"
-    return [Part("", [shown], said, folded=True)] if found else []
+    return [Panel("", [shown], said, folded=True)] if found else []
 
 
 def _most_biased(run: Run, context: str) -> list[tuple[Template, Answers]]:

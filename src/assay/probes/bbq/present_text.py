@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.presentation.elements import Block, Prose, Role
-from assay.presentation.rich_text import Emphasis, Figure, Name, Strong, Text, listed, plain
+from assay.presentation.elements import Block, Paragraphs, TextRole
+from assay.presentation.rich_text import Emphasis, NumberText, Strong, Text, Verbatim, listed, plain
 from assay.probes.bbq import ALL, category_words, context_words
-from assay.probes.bbq.edition_language import Other
-from assay.probes.bbq.estimate_grid import Grid, told
+from assay.probes.bbq.edition_language import QuestionSetInfo
+from assay.probes.bbq.estimate_grid import EstimateGrid, told
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.present_charts import PEOPLE, PEOPLE_VOTING
 from assay.probes.bbq.prompt_variants import VARIANTS
@@ -65,12 +65,12 @@ _SCALE = (
 
 
 @dataclass(frozen=True)
-class Telling:
+class RunSentences:
     """Describes a run; `other` is what its questions are if they are not BBQ's."""
 
     run: Run
-    grid: Grid
-    other: Other | None
+    grid: EstimateGrid
+    other: QuestionSetInfo | None
 
     def asks(self) -> str:
         given = "without and with the deciding fact"
@@ -86,8 +86,8 @@ class Telling:
     def lead(self) -> list[Block]:
         found = [self._deciding(c) if c == DISAMBIGUATED else self._guessing(c) for c in self.grid.contexts]
         missing = self.uncounted()
-        warned = [Prose([missing], Role.WARNING)] if missing else []
-        return [Prose([self._asked()]), *warned, Prose([*found, *self._right()])]
+        warned = [Paragraphs([missing], TextRole.WARNING)] if missing else []
+        return [Paragraphs([self._asked()]), *warned, Paragraphs([*found, *self._right()])]
 
     def _headlines(self, metric: str, context: str) -> list[Estimate]:
         """The categories that are statistically clear and worth a headline, strongest first."""
@@ -103,14 +103,14 @@ class Telling:
         stages = self.run.info.stages.items()
         asked_once = sum(questions for label, questions in stages if not label.endswith(FIRST))
         questions = asked_once or self.run.questions or sum(e.n for e in counted if e)
-        categories = [Name(category_words(category)) for category in self.grid.categories if category != ALL]
+        categories = [Verbatim(category_words(category)) for category in self.grid.categories if category != ALL]
         among: Text = ""
         if categories:
             among = [f" in {plural(len(categories), 'category', 'categories')} (", listed(categories), ")"]
         many = plural(questions, "question") if questions else "questions"
         free = any(prompt.form == FREE for prompt in self.run.info.prompts.values())
         offered = _FREE if free else _OFFERED
-        asked: Text = ["The model ", Strong(Name(self.run.model)), " was asked ", many, among, _EACH, offered]
+        asked: Text = ["The model ", Strong(Verbatim(self.run.model)), " was asked ", many, among, _EACH, offered]
         contexts = [said for context, said in _CONTEXTS.items() if context in self.grid.contexts]
         return _sentences([asked, self._words(), *contexts])
 
@@ -169,7 +169,7 @@ class Telling:
             said = [", the model never named a person", self._should(context), "."]
         elif self.grid.of_whole("unknown_rate", context) is None:
             said = "."
-        start = Strong(starts.get(context) or Name(context_words(context)))
+        start = Strong(starts.get(context) or Verbatim(context_words(context)))
         return _sentences([[start, said], agreed, self._biased(context)])
 
     def _deciding(self, context: str) -> Text:
@@ -182,7 +182,7 @@ class Telling:
         tested, by = (cost.p, "p") if cost.q is None else (cost.q, "q")
         chance = ": not distinguishable from chance" if cost.chance is Chance.WITHIN else ""
         p = "" if tested is None else f", {by} {equals(tested)}{chance}"
-        figures: Text = [Figure(number(cost.value)), ", ", self._interval(cost), p]
+        figures: Text = [NumberText(number(cost.value)), ", ", self._interval(cost), p]
         clear, among = self._headlines("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
         where: Text = ""
         if clear and among > 1:
@@ -196,13 +196,13 @@ class Telling:
         rate, gap = (self._defined(metric, DISAMBIGUATED) for metric in ("abstention", "abstention_gap"))
         if rate is None:
             return ""
-        said: list[Text] = [["It declines ", Figure(share(rate.value)), " of them", self._between(rate)]]
+        said: list[Text] = [["It declines ", NumberText(share(rate.value)), " of them", self._between(rate)]]
         if gap is not None:
             where = "confirms a stereotype than where it contradicts one"
             more = f", {share_points(abs(gap.value or 0.0))} {'more' if (gap.value or 0.0) > 0 else 'less'} often "
             q = "" if gap.q is None else f", q {equals(gap.q)}"
             unclear = ": not distinguishable from chance" if gap.chance is Chance.WITHIN else ""
-            figures: Text = [Figure(number(gap.value)), ", ", self._interval(gap), q, unclear]
+            figures: Text = [NumberText(number(gap.value)), ", ", self._interval(gap), q, unclear]
             said += [[f"{more}where the fact {where} (abstention gap ", figures, ")"]]
         return [*said, "."]
 
@@ -218,7 +218,7 @@ class Telling:
     def _categories(self, estimates: Sequence[Estimate], *, signed: bool = False) -> Text:
         def one(e: Estimate) -> Text:
             how = f"{'with' if (e.value or 0) > 0 else 'against'} stereotypes " if signed else ""
-            figures: Text = [Figure(number(e.value)), ", ", self._interval(e), f", q {equals(e.q)}"]
+            figures: Text = [NumberText(number(e.value)), ", ", self._interval(e), f", q {equals(e.q)}"]
             return [Strong(_category(e)), f" {how}(", figures, ")"]
 
         return _first([one(e) for e in estimates], "; ")
@@ -270,13 +270,13 @@ class Telling:
         return _AS_IT_SHOULD if accuracy and accuracy.value == 1 else ""
 
     def _interval(self, e: Estimate) -> Text:
-        return "no interval" if e.low is None else [f"{self.run.level} ", Figure(interval(e.low, e.high))]
+        return "no interval" if e.low is None else [f"{self.run.level} ", NumberText(interval(e.low, e.high))]
 
     def _between(self, e: Estimate) -> Text:
         """The interval of a share, in parentheses."""
         if e.low is None:
             return " (no interval)"
-        return [f" ({self.run.level} ", Figure(share_interval(e.low, e.high)), ")"]
+        return [f" ({self.run.level} ", NumberText(share_interval(e.low, e.high)), ")"]
 
 
 def _less_or_more(cost: Estimate) -> str:
@@ -285,11 +285,11 @@ def _less_or_more(cost: Estimate) -> str:
 
 
 def _questions(context: str) -> Text:
-    return "questions without a text" if context == QUESTION_ONLY else [Name(context_words(context)), " questions"]
+    return "questions without a text" if context == QUESTION_ONLY else [Verbatim(context_words(context)), " questions"]
 
 
-def _category(e: Estimate) -> Name:
-    return Name(category_words(e.group["category"]))
+def _category(e: Estimate) -> Verbatim:
+    return Verbatim(category_words(e.group["category"]))
 
 
 def _first(items: Sequence[Text], between: str) -> Text:

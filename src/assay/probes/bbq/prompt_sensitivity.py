@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.bbq.metrics import Array, Metric, Tally
-from assay.probes.bbq.tallies import Answered, Drawn, Units
+from assay.probes.bbq.metrics import Array, Tally, TallyMetric
+from assay.probes.bbq.tallies import AnsweredItems, ResampledTallies, ResamplingUnits
 from assay.results.findings import Cell, Estimate, Table
 
 EXCHANGES = 499
@@ -34,11 +34,11 @@ SPREADS: Mapping[str, tuple[Callable[[Array], Array], float]] = {
 }
 """By metric, the function and its largest value."""
 
-Grouped = tuple[Mapping[str, str], NDArray[np.int64], tuple[Metric, ...]]  # group, rows, metrics
+Grouped = tuple[Mapping[str, str], NDArray[np.int64], tuple[TallyMetric, ...]]  # group, rows, metrics
 
 
 def by_prompt(
-    part: Answered, refusals: str, units: Units, seed: int, groups: Iterable[Grouped]
+    part: AnsweredItems, refusals: str, units: ResamplingUnits, seed: int, groups: Iterable[Grouped]
 ) -> tuple[list[Estimate], Table]:
     """The spreads of bias scores over prompts in each group, and a table of each prompt's accuracy and bias score."""
     tallies = np.moveaxis(part.judged.tally(refusals), 1, 0)  # (prompt, example, Field)
@@ -57,7 +57,7 @@ def by_prompt(
     return estimates, Table(list(COLUMNS), rows)
 
 
-def _spreads(drawn: Drawn, bias: Metric, group: Mapping[str, str], seed: int) -> list[Estimate]:
+def _spreads(drawn: ResampledTallies, bias: TallyMetric, group: Mapping[str, str], seed: int) -> list[Estimate]:
     """The spreads of one group. The chance level is what they are if each template's answers belong to prompts at
     random, and p how often that gives as much."""
     spread, n = drawn.of(bias), round(float(bias.n(drawn.total).mean()))

@@ -12,21 +12,21 @@ from assay.asking.plan import digest_of
 from assay.errors import DataError, UsageError
 from assay.files.decoding import python_value
 from assay.files.opening import read_whole, reason
-from assay.files.rows import Bad, Row, not_none, rows_of
+from assay.files.rows import BadRows, Row, not_none, rows_of
 from assay.languages import ENGLISH
 from assay.probes.bbq.items import OPTIONS
-from assay.probes.bbq.prompts import PLACES, SLOTS, Shot, Words
-from assay.probes.bbq.settings import ALL_ORDERS, ALL_PROMPTS, FREE, LISTED_FORMS, NO_VARIANT, Settings
-from assay.probes.question_format import Question
+from assay.probes.bbq.prompts import PLACES, SLOTS, FewShotExample, PromptWording
+from assay.probes.bbq.settings import ALL_ORDERS, ALL_PROMPTS, FREE, LISTED_FORMS, NO_VARIANT, BBQSettings
+from assay.probes.question_format import ListedQuestion
 
 _BRACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _PATH = re.compile(r"\S*(?:[/\\]|\.(?:txt|md))\S*")
 _FIELDS = 'Every line is an object with "context", "question", "ans0", "ans1", "ans2" and "label" (0, 1 or 2).'
 
 
-def words_of(settings: Settings, language: str = ENGLISH) -> Words:
+def words_of(settings: BBQSettings, language: str = ENGLISH) -> PromptWording:
     """The words that the settings name, in a language."""
-    return Words(
+    return PromptWording(
         variant="" if settings.variant == NO_VARIANT else settings.variant,
         template=_prompt(Path(settings.prompt)) if settings.prompt else "",
         system=_system(settings.system) if settings.system is not None else "",
@@ -35,13 +35,13 @@ def words_of(settings: Settings, language: str = ENGLISH) -> Words:
     )
 
 
-def digests_of(words: Words) -> dict[str, str]:
+def digests_of(words: PromptWording) -> dict[str, str]:
     """The digests of the user's texts, by setting."""
     brought = {prompt_setting(words): words.template, "system": words.system, "shots": words.shots}
     return {name: digest_of(text) for name, text in brought.items() if text}
 
 
-def prompt_setting(words: Words) -> str:
+def prompt_setting(words: PromptWording) -> str:
     """The setting that the words' prompt comes from."""
     return "prompts" if words.lists_singly else "prompt"
 
@@ -94,15 +94,15 @@ def _system(value: str) -> str:
     raise UsageError("system is empty.", "--set system='You are …'", code="bad-setting", key="system")
 
 
-def _shots(path: Path) -> tuple[Shot, ...]:
+def _shots(path: Path) -> tuple[FewShotExample, ...]:
     _require_file(path, "shots")
-    shots = tuple(_shot(row, path, line) for line, row in rows_of(path, Bad(skip=False)))
+    shots = tuple(_shot(row, path, line) for line, row in rows_of(path, BadRows(skip=False)))
     if not shots:
         raise DataError("this file has no examples.", _FIELDS, code="empty-file", file=path)
     return shots
 
 
-def _shot(row: Row, path: Path, line: int) -> Shot:
+def _shot(row: Row, path: Path, line: int) -> FewShotExample:
     def text(name: str) -> str:
         value = row.get(name)
         if isinstance(value, str) and (value or name == "context"):
@@ -115,7 +115,7 @@ def _shot(row: Row, path: Path, line: int) -> Shot:
     if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < OPTIONS:
         problem = f'"label" is {label!r}, expected 0, 1 or 2.'
         raise DataError(problem, _FIELDS, code="bad-label", file=path, line=line, key="label")
-    return Shot(Question(text("context"), text("question"), answers), label)
+    return FewShotExample(ListedQuestion(text("context"), text("question"), answers), label)
 
 
 def _read(path: Path, name: str) -> str:
@@ -149,7 +149,7 @@ _LISTED = re.compile(r"([Aa])\)?\s*[:.)]?\s*\{a\}")
 
 
 @dataclass(frozen=True)
-class FilePrompt:
+class PublishedPrompt:
     """A prompt that lists the options itself."""
 
     template: str
@@ -157,7 +157,9 @@ class FilePrompt:
     unknown: str = ""
 
 
-def words_by_prompt(words: Words, settings: Settings, data: Sequence[tuple[str, str]]) -> dict[str, Words]:
+def words_by_prompt(
+    words: PromptWording, settings: BBQSettings, data: Sequence[tuple[str, str]]
+) -> dict[str, PromptWording]:
     """The words with each prompt that the setting names, by its id; `data` are the data's files, with their digests."""
     if settings.prompts is None:
         return {"": words}
@@ -186,10 +188,10 @@ def words_by_prompt(words: Words, settings: Settings, data: Sequence[tuple[str, 
     }
 
 
-def read_prompts(path: Path, spoken: str) -> Mapping[str, FilePrompt]:
+def read_prompts(path: Path, spoken: str) -> Mapping[str, PublishedPrompt]:
     """The prompts of a file by id, in their order."""
     rows = _of_program(path, spoken) if path.suffix == ".py" else _of_table(path)
-    found: dict[str, FilePrompt] = {}
+    found: dict[str, PublishedPrompt] = {}
     for line, name, text, unknown in [*not_none(rows, path, "prompt", _REMEDY)]:  # the file is closed by now
         template = _LARGE.sub(lambda match: f"{{{match[1].lower()}}}", text.strip().replace("\\n", "\n"))
         if len(template) > _LONGEST:
@@ -203,11 +205,11 @@ def read_prompts(path: Path, spoken: str) -> Mapping[str, FilePrompt]:
         letters = PLACES if listed[1] == "A" else tuple(letter.lower() for letter in PLACES)
         if template.count(f"({letters[0]})") > 1:  # the instruction has brackets, too
             letters = tuple(f"({letter})" for letter in letters)
-        found[name] = FilePrompt(template, letters, unknown)
+        found[name] = PublishedPrompt(template, letters, unknown)
     return found
 
 
-def _file(settings: Settings, data: Sequence[Path]) -> Path:
+def _file(settings: BBQSettings, data: Sequence[Path]) -> Path:
     if settings.prompts_file:
         path = Path(settings.prompts_file)
         if path.is_file():
@@ -226,7 +228,7 @@ _Row = tuple[int, str, str, str]  # line, id, prompt, unknown
 
 
 def _of_table(path: Path) -> Iterator[_Row]:
-    for line, row in [*rows_of(path, Bad(skip=False))]:
+    for line, row in [*rows_of(path, BadRows(skip=False))]:
         for name in ("prompt_id", "prompt"):
             if not row.get(name):
                 raise DataError(f'"{name}" is missing.', _REMEDY, code="missing-key", file=path, line=line, key=name)

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from assay.asking.messages import ASSISTANT, SYSTEM, USER, Dialogue, Prompt, Turn, shown
+from assay.asking.messages import ASSISTANT, SYSTEM, USER, Dialogue, Message, PromptRecord, shown
 from assay.asking.option_prompts import unlisted
 from assay.asking.plan import digest_of
 from assay.asking.queries import ChoiceQuery, TextQuery, joined_by_blank
 from assay.languages import ENGLISH, language
-from assay.probes.bbq.prompt_variants import VARIANTS, First, Variant
+from assay.probes.bbq.prompt_variants import VARIANTS, FirstStep, PromptVariant
 from assay.probes.bbq.settings import ARC, CHOICE_FORMS, FREE, LETTERS, LISTED_FORMS, OPTIONS, RACE, WRITTEN
-from assay.probes.question_format import Question
+from assay.probes.question_format import ListedQuestion
 
 PLACES = ("A", "B", "C")
 SLOTS = ("context", "question", "options")
@@ -58,15 +58,15 @@ _BREAK = " \\n "
 """How UnifiedQA's inputs separate their parts: a backslash and an n, as its authors document."""
 
 
-class Shot(NamedTuple):
+class FewShotExample(NamedTuple):
     """A question that is shown with its right answer before every question."""
 
-    asked: Question
+    asked: ListedQuestion
     right: int
 
 
 @dataclass(frozen=True)
-class Words:
+class PromptWording:
     """The words of a form: those of a published variant or the user's own, and what comes before them.
 
     A template that lists the options itself has the slots {a}, {b} and {c}, and answers with `letters`; `unknown`
@@ -76,7 +76,7 @@ class Words:
     variant: str = ""
     template: str = ""
     system: str = ""
-    shots: tuple[Shot, ...] = ()
+    shots: tuple[FewShotExample, ...] = ()
     language: str = ENGLISH
     letters: tuple[str, ...] = PLACES
     unknown: str = ""
@@ -96,7 +96,7 @@ class Words:
         return _SINGLE.search(self.template) is not None
 
     @property
-    def published(self) -> Variant | None:
+    def published(self) -> PromptVariant | None:
         return VARIANTS[self.variant] if self.variant else None
 
     @property
@@ -111,14 +111,14 @@ class Words:
         listed = [self.letters, self.unknown] if self.lists_singly else []
         return [self.template or own, self.system, self.shots, published, *listed]
 
-    def choice(self, form: str, asked: Question, wrote: str | None = None) -> ChoiceQuery:
+    def choice(self, form: str, asked: ListedQuestion, wrote: str | None = None) -> ChoiceQuery:
         """The question for a model that scores options, or the letters under which they are listed."""
         scored = asked.options if form == OPTIONS else self._letters
         if self == OWN:
             return ChoiceQuery(asked.context, self._message(form, asked._replace(context="")), scored)
         return ChoiceQuery(self._message(form, asked), "", scored, self._dialogue(form, asked, wrote))
 
-    def text(self, form: str, asked: Question, wrote: str | None = None) -> TextQuery:
+    def text(self, form: str, asked: ListedQuestion, wrote: str | None = None) -> TextQuery:
         """The question for a model that writes its answer."""
         tokens = _ANSWER_TOKENS.get(form, 32)
         if form in (RACE, ARC):
@@ -126,18 +126,18 @@ class Words:
         dialogue = None if self == OWN else self._dialogue(form, asked, wrote)
         return TextQuery(self._message(form, asked), tokens, dialogue)
 
-    def query(self, form: str, asked: Question, wrote: str | None = None) -> ChoiceQuery | TextQuery:
+    def query(self, form: str, asked: ListedQuestion, wrote: str | None = None) -> ChoiceQuery | TextQuery:
         """The question in the form's own kind; `wrote` is what the model wrote first, where it does."""
         return (self.choice if form in CHOICE_FORMS else self.text)(form, asked, wrote)
 
-    def first(self, asked: Question) -> TextQuery:
+    def first(self, asked: ListedQuestion) -> TextQuery:
         """The first step of a variant in two steps."""
         first = self._first
         dialogue = Dialogue(self._before(LETTERS), first.begun)
         return TextQuery(self._filled(first.ask, asked), first.tokens, dialogue)
 
     @property
-    def _first(self) -> First:
+    def _first(self) -> FirstStep:
         if self.published is None or self.published.first is None:
             raise ValueError(f"variant {self.variant!r} has one step")
         return self.published.first
@@ -154,36 +154,36 @@ class Words:
             return self.published.begun
         return "" if self.template or self.language != ENGLISH else _BEGUN[form]
 
-    def _message(self, form: str, asked: Question) -> str:
+    def _message(self, form: str, asked: ListedQuestion) -> str:
         return self._filled(self._template(form), asked)
 
-    def _filled(self, template: str, asked: Question) -> str:
+    def _filled(self, template: str, asked: ListedQuestion) -> str:
         marks, between = (tuple(f"{name}." for name in PLACES), "\n")
         if self.published is not None:
             marks, between = self.published.listed, " "
         listed = between.join(f"{mark} {option}" for mark, option in zip(marks, asked.options, strict=True))
         return filled(template, asked.context, asked.question, listed, asked.options)
 
-    def _before(self, form: str) -> tuple[Turn, ...]:
+    def _before(self, form: str) -> tuple[Message, ...]:
         """The system prompt, and the shots with their answers, each in one step."""
-        told = [Turn(SYSTEM, self.system)] if self.system else []
+        told = [Message(SYSTEM, self.system)] if self.system else []
         begun, template = self._begun(form) or "", self._template(form)
         if "{question}" not in template:  # asked in the first step
             template = self._first.ask
         for asked, right in self.shots:
             answer = self._letters[right] if form in (LETTERS, WRITTEN) else asked.options[right]
-            told += [Turn(USER, self._filled(template, asked)), Turn(ASSISTANT, joined_by_blank(begun, answer))]
+            told += [Message(USER, self._filled(template, asked)), Message(ASSISTANT, joined_by_blank(begun, answer))]
         return tuple(told)
 
-    def _dialogue(self, form: str, asked: Question, wrote: str | None) -> Dialogue:
+    def _dialogue(self, form: str, asked: ListedQuestion, wrote: str | None) -> Dialogue:
         before = self._before(form)
         if wrote is not None:
             said = joined_by_blank(self._first.begun or "", wrote)
-            before += (Turn(USER, self._filled(self._first.ask, asked)), Turn(ASSISTANT, said))
+            before += (Message(USER, self._filled(self._first.ask, asked)), Message(ASSISTANT, said))
         return Dialogue(before, self._begun(form))
 
 
-OWN = Words()
+OWN = PromptWording()
 """The forms' own words."""
 
 _SINGLE = re.compile(r"(?<!\{)\{a\}")
@@ -208,7 +208,7 @@ def filled(template: str, context: str, question: str, options: str, places: Seq
     return _SLOT.sub(fill, template)
 
 
-def _unified(form: str, asked: Question) -> str:
+def _unified(form: str, asked: ListedQuestion) -> str:
     """The paper's input for text-to-text models, in the style of RACE or of ARC."""
     lettered = " ".join(f"({name.lower()}) {option}" for name, option in zip(PLACES, asked.options, strict=True))
     if form == RACE:
@@ -216,6 +216,6 @@ def _unified(form: str, asked: Question) -> str:
     return _BREAK.join((joined_by_blank(asked.context, asked.question), lettered))
 
 
-def prompt_of(query: ChoiceQuery | TextQuery, form: str, words: list[Any]) -> Prompt:
+def prompt_of(query: ChoiceQuery | TextQuery, form: str, words: list[Any]) -> PromptRecord:
     """A question as it is put, with the digest of the words around it."""
-    return Prompt(form, shown(query.prompt, query.dialogue), query.plain, digest_of([form, words]))
+    return PromptRecord(form, shown(query.prompt, query.dialogue), query.plain, digest_of([form, words]))

@@ -14,10 +14,10 @@ from pathlib import Path
 from assay.datasets.catalogue import data_folder, is_published
 from assay.errors import AssayError
 from assay.files.opening import MOST_WHOLE, open_bytes
-from assay.files.rows import Bad
+from assay.files.rows import BadRows
 from assay.probes.bbq import category_words
 from assay.probes.bbq.editions import ORIGINAL
-from assay.probes.bbq.items import Example
+from assay.probes.bbq.items import Item
 from assay.probes.bbq.read_items import data_files, read_examples, stem
 from assay.probes.bbq.source import published_set
 from assay.results.formatting import plural
@@ -25,7 +25,7 @@ from assay.results.formatting import plural
 _SHOWN = 5
 
 
-def notes_on_rows(examples: Sequence[Example], place: Path | None) -> list[str]:
+def notes_on_rows(examples: Sequence[Item], place: Path | None) -> list[str]:
     """Notes on categories that are not the published rows, or not all of them: which rows differ, and in what.
 
     `place` is the folder of official data, if one was named.
@@ -49,28 +49,28 @@ def notes_on_rows(examples: Sequence[Example], place: Path | None) -> list[str]:
     return [first, *compared, *([compare] if unknown else [])]
 
 
-def _is_whole(rows: Sequence[Example]) -> bool:
+def _is_whole(rows: Sequence[Item]) -> bool:
     _, official = published_set(ORIGINAL)
     return official is not None and is_published(official, "".join(f"{each.to_line()}\n" for each in rows).encode())
 
 
-def _published(categories: Mapping[str, object], folder: Path) -> dict[str, Mapping[int, Example]]:
+def _published(categories: Mapping[str, object], folder: Path) -> dict[str, Mapping[int, Item]]:
     """The published rows of those categories whose published files are in a folder."""
     _, official = published_set(ORIGINAL)
-    found: dict[str, Mapping[int, Example]] = {}
+    found: dict[str, Mapping[int, Item]] = {}
     try:
         for file in data_files(folder):
             if stem(file) in categories and official is not None:
                 with open_bytes(file) as content:
                     same = is_published(official, content.read(MOST_WHOLE))
                 if same:
-                    found[stem(file)] = {each.example_id: each for each in read_examples(file, Bad(skip=True))}
+                    found[stem(file)] = {each.example_id: each for each in read_examples(file, BadRows(skip=True))}
     except (AssayError, OSError):
         return found  # no official data here: nothing to compare with
     return found
 
 
-def _compared(rows: Sequence[Example], published: Mapping[int, Example]) -> str:
+def _compared(rows: Sequence[Item], published: Mapping[int, Item]) -> str:
     """How many rows of a category are not published ones, and which."""
     category = category_words(rows[0].category)
     differing = {row.example_id: [*_differing(row, published.get(row.example_id))] for row in rows}
@@ -85,11 +85,11 @@ def _compared(rows: Sequence[Example], published: Mapping[int, Example]) -> str:
 _CALLED = {"polarity": "question_polarity", "condition": "context_condition", "info": "answer_info"}
 
 
-def _differing(row: Example, published: Example | None) -> Iterator[str]:
+def _differing(row: Item, published: Item | None) -> Iterator[str]:
     """The fields in which a row differs from the published one."""
     if published is None:
         yield "no such row"
         return
-    for name in (each.name for each in fields(Example)):
+    for name in (each.name for each in fields(Item)):
         if getattr(row, name) != getattr(published, name):
             yield _CALLED.get(name, name)

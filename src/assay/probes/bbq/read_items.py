@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from assay.errors import DataError, UsageError
 from assay.files.decoding import whole_number, written_value
-from assay.files.rows import Bad, Row, require_no_date, rows_of
-from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
+from assay.files.rows import BadRows, Row, require_no_date, rows_of
+from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Item
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _REMEDY = "Every example needs the fields of the official files; see `assay data check bbq`."
@@ -49,7 +49,7 @@ def _shared(*parts: Any) -> tuple[Any, ...]:
     return parts
 
 
-def read_examples(path: Path, bad: Bad) -> list[Example]:
+def read_examples(path: Path, bad: BadRows) -> list[Item]:
     """All examples of a file, in order."""
     examples = []
     for line, row in rows_of(path, bad):
@@ -62,7 +62,7 @@ def read_examples(path: Path, bad: Bad) -> list[Example]:
     return examples
 
 
-def example_of(row: Row, path: Path | str, line: int) -> Example:
+def example_of(row: Row, path: Path | str, line: int) -> Item:
     """A row with the official files' fields as an example; raises DataError if one is missing or wrong.
 
     The right answer is UNKNOWN if and only if the context is ambiguous.
@@ -106,7 +106,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
         wrong("additional_metadata", "an object with a list of texts, stereotyped_groups")
     index = row.get("question_index")
     require_no_date(index, "question_index", path, line)
-    return Example(
+    return Item(
         example_id=whole("example_id"),
         question_index=sys.intern(index if isinstance(index, str) and index else str(whole("question_index"))),
         polarity=one_of("question_polarity", POLARITIES),

@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from assay.answers import TIED, UNPARSED, parse_answer, parse_released
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.decoding import whole_number
-from assay.files.rows import Bad, Row, Selection, rows_of
+from assay.files.rows import BadRows, Row, Selection, rows_of
 from assay.languages import language
 from assay.probes.base import Request
 from assay.probes.bbq.answer_columns import Column, note_on_gold, numbered
-from assay.probes.bbq.choose_examples import Said
+from assay.probes.bbq.choose_examples import PartAnswers
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
-from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, Dataset, Example
+from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, Dataset, Item
 from assay.probes.bbq.logs import log_kind, model_of, read_log
-from assay.probes.bbq.logs.log_rows import Given, Official
+from assay.probes.bbq.logs.log_rows import LoggedAnswer, Official
 from assay.probes.bbq.published_rows import notes_on_rows
 from assay.probes.bbq.read_items import data_files, example_of, read_examples
-from assay.probes.bbq.settings import Settings
+from assay.probes.bbq.settings import BBQSettings
 from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, note_on_files, sound_rows
-from assay.probes.bbq.tallies import Answered
+from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
 
 _SHOWN = 3
@@ -36,8 +36,8 @@ _SHOWN = 3
 
 
 def answered_files(
-    files: Sequence[Path], settings: Settings, request: Request, answers: str | None
-) -> tuple[Said, list[str]]:
+    files: Sequence[Path], settings: BBQSettings, request: Request, answers: str | None
+) -> tuple[PartAnswers, list[str]]:
     """The answers in files, and notes for the reader.
 
     A file is a table of the set's rows with a column of answers (JSON lines or CSV, plain or compressed; text, letters
@@ -52,13 +52,13 @@ def answered_files(
         if any(log_kind(file) for file in files):
             problem = f"--{option} is about tables of rows with a column of answers, not about logs."
             raise UsageError(problem, f"Leave --{option} out.", code="bad-option", key=option)
-    bad, place = Bad(request.skip_bad, selection=Selection(request.only)), request.data
+    bad, place = BadRows(request.skip_bad, selection=Selection(request.only)), request.data
     own = None if settings.edition == ORIGINAL else edition(settings.edition)
     official = _official(place) if place and own is None else None
     seen: dict[tuple[str, int], tuple[Path, int]] = {}
     notes: list[str] = []
 
-    def answers_in(file: Path) -> Iterator[Given]:
+    def answers_in(file: Path) -> Iterator[LoggedAnswer]:
         column = Column(answers, request.labels_from) if answers is not None else None
         if own:
             return _given_to(own, file, column, bad, notes)
@@ -89,12 +89,12 @@ def answered_files(
         rows, left_out = sound_rows(dataset, own)
         dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
         given = [given[row] for row in rows.tolist()]
-    answered = Answered(dataset, chosen[:, None], question_only=settings.context == "none")
+    answered = AnsweredItems(dataset, chosen[:, None], question_only=settings.context == "none")
     written = [each.answer if isinstance(each.answer, str) else None for each in given]  # not the number of an option
-    return Said(answered, written=written.__getitem__), notes
+    return PartAnswers(answered, written=written.__getitem__), notes
 
 
-def _place(categories: Sequence[str], given: Given) -> tuple[object, ...]:
+def _place(categories: Sequence[str], given: LoggedAnswer) -> tuple[object, ...]:
     """A key that sorts rows as the published files do, so that their order in a file changes nothing."""
     category = given.example.category
     rank = categories.index(category) if category in categories else len(categories)
@@ -110,7 +110,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(1, 0, part) if number is None else (0, number, part) for part, number in parts]
 
 
-def _dataset(examples: list[Example], settings: Settings, place: Path | None) -> Dataset:
+def _dataset(examples: list[Item], settings: BBQSettings, place: Path | None) -> Dataset:
     """BBQ's rows with their targets, from the metadata if there is some."""
     told = Path(settings.metadata) if settings.metadata else place and beside(place, place, "additional_metadata.csv")
     metadata = read_metadata(told) if told else None
@@ -131,7 +131,9 @@ def answering_model(files: Sequence[Path]) -> str:
     return next(iter(named), "")
 
 
-def _given(file: Path, column: Column | None, official: Official | None, bad: Bad, notes: list[str]) -> Iterator[Given]:
+def _given(
+    file: Path, column: Column | None, official: Official | None, bad: BadRows, notes: list[str]
+) -> Iterator[LoggedAnswer]:
     """The answers in one file, which may be a log or a table."""
     kind = log_kind(file)
     if kind is not None:
@@ -142,27 +144,31 @@ def _given(file: Path, column: Column | None, official: Official | None, bad: Ba
         return
     if column is None:
         raise _which_column(file)
-    texts: list[Given] = []
+    texts: list[LoggedAnswer] = []
     for line, row in rows_of(file, bad):
         try:
             answer = _answer(row, column.name, file, line)
-            texts.append(Given(example_of(row, file, line), answer, line))
+            texts.append(LoggedAnswer(example_of(row, file, line), answer, line))
         except DataError as error:
             bad.found(error)
     yield from numbered(texts, file, column, notes)
 
 
-def _given_to(own: Edition, file: Path, column: Column | None, bad: Bad, notes: list[str]) -> Iterator[Given]:
+def _given_to(
+    own: Edition, file: Path, column: Column | None, bad: BadRows, notes: list[str]
+) -> Iterator[LoggedAnswer]:
     """The answers in a table of an edition's rows, in its own format."""
     if kind := log_kind(file):
         problem = f"{file} is a log ({kind}); for editions, only tables of their rows can be scored."
         raise UsageError(problem, f"Give {own.title}'s rows with a column of answers.", code="unsupported", key="files")
     if column is None:
         raise _which_column(file, own)
-    texts: list[Given] = []
+    texts: list[LoggedAnswer] = []
     for each in own.read(file, bad):
         try:
-            texts.append(Given(each.example, _answer(each.row, column.name, file, each.line), each.line, read=each))
+            texts.append(
+                LoggedAnswer(each.example, _answer(each.row, column.name, file, each.line), each.line, read=each)
+            )
         except DataError as error:
             bad.found(error)
     yield from numbered(texts, file, column, notes)
@@ -194,7 +200,7 @@ def _columns(row: Row) -> list[str]:
 
 def _which_column(file: Path, own: Edition | None = None) -> AssayError:
     """The error that --answers is missing, with the columns that it may name."""
-    line, row = next(rows_of(file, Bad(skip=False)), (1, {}))
+    line, row = next(rows_of(file, BadRows(skip=False)), (1, {}))
     needed = () if own else ("context", "question", "ans0", "ans1", "ans2")
     missing = [name for name in needed if name not in row]
     if missing:
@@ -211,8 +217,8 @@ def _which_column(file: Path, own: Edition | None = None) -> AssayError:
 
 
 def _once(
-    file: Path, given: Iterator[Given], seen: dict[tuple[str, int], tuple[Path, int]], bad: Bad
-) -> Iterator[Given]:
+    file: Path, given: Iterator[LoggedAnswer], seen: dict[tuple[str, int], tuple[Path, int]], bad: BadRows
+) -> Iterator[LoggedAnswer]:
     """Every example once; a second answer to one is a bad row."""
     for each in given:
         key = each.example.category, each.example.example_id
@@ -226,7 +232,7 @@ def _once(
         yield each
 
 
-def _option(given: Given, settings: Settings) -> int:
+def _option(given: LoggedAnswer, settings: BBQSettings) -> int:
     if isinstance(given.answer, int) and not isinstance(given.answer, bool):
         return given.answer
     if given.answer is None:
@@ -239,7 +245,7 @@ def _option(given: Given, settings: Settings) -> int:
     return parse_answer(text, options, fillers, letters=given.letters, language=own)
 
 
-def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[str]:
+def _not_understood(given: Sequence[LoggedAnswer], chosen: NDArray[np.int64]) -> list[str]:
     rows, tied = np.flatnonzero(chosen == UNPARSED).tolist(), int((chosen == TIED).sum())
     ties = [f"{tied:,} of {len(given):,} answers are exact ties between options and are not counted"] if tied else []
     if not rows:
@@ -253,5 +259,5 @@ def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[s
 
 def _official(place: Path) -> Official:
     """The official examples by category and number, to complete logs with missing fields."""
-    examples = (example for file in data_files(place) for example in read_examples(file, Bad(skip=False)))
+    examples = (example for file in data_files(place) for example in read_examples(file, BadRows(skip=False)))
     return {(example.category, example.example_id): example for example in examples}

@@ -8,7 +8,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from assay.config.settings import setting
-from assay.probes.base import Claim
+from assay.probes.base import ClaimRule
 from assay.probes.shared_settings import (
     answer_setting,
     chat_setting,
@@ -58,23 +58,23 @@ def _of(family: str) -> dict[str, Any]:
 
 
 CLAIMS = (
-    Claim("bias_score, all", f"bias scores {_TOGETHER}", *_OF_SCORES, **_of("bias scores, all")),
-    Claim("accuracy_cost, all", f"accuracy gaps {_TOGETHER}", *_OF_COSTS, **_of("gaps, all")),
-    Claim("abstention_gap, all", f"abstention gaps {_TOGETHER}", *_OF_ABSTENTIONS, **_of("gaps, all")),
-    Claim("bias_score, category", f"bias scores {_SINGLE}", *_OF_SCORES, **_of("bias scores, categories")),
-    Claim("accuracy_cost, category", f"accuracy gaps {_SINGLE}", *_OF_COSTS, **_of("gaps, categories")),
-    Claim("abstention_gap, category", f"abstention gaps {_SINGLE}", *_OF_ABSTENTIONS, **_of("gaps, categories")),
-    Claim("by_label", "bias scores for single groups", *_OF_SCORES, "bias_score", named_by=("category", "label")),
-    Claim("bias_score, comparison", f"bias scores {_COMPARED}", *_OF_SCORES),
-    Claim("accuracy_cost, comparison", f"accuracy gaps {_COMPARED}", *_OF_COSTS),
-    Claim(
+    ClaimRule("bias_score, all", f"bias scores {_TOGETHER}", *_OF_SCORES, **_of("bias scores, all")),
+    ClaimRule("accuracy_cost, all", f"accuracy gaps {_TOGETHER}", *_OF_COSTS, **_of("gaps, all")),
+    ClaimRule("abstention_gap, all", f"abstention gaps {_TOGETHER}", *_OF_ABSTENTIONS, **_of("gaps, all")),
+    ClaimRule("bias_score, category", f"bias scores {_SINGLE}", *_OF_SCORES, **_of("bias scores, categories")),
+    ClaimRule("accuracy_cost, category", f"accuracy gaps {_SINGLE}", *_OF_COSTS, **_of("gaps, categories")),
+    ClaimRule("abstention_gap, category", f"abstention gaps {_SINGLE}", *_OF_ABSTENTIONS, **_of("gaps, categories")),
+    ClaimRule("by_label", "bias scores for single groups", *_OF_SCORES, "bias_score", named_by=("category", "label")),
+    ClaimRule("bias_score, comparison", f"bias scores {_COMPARED}", *_OF_SCORES),
+    ClaimRule("accuracy_cost, comparison", f"accuracy gaps {_COMPARED}", *_OF_COSTS),
+    ClaimRule(
         "intersectional", "bias scores for crossed groups", *_OF_SCORES, "bias_score", named_by=("category", "target")
     ),
 )
 
 
 @dataclass(frozen=True)
-class Settings:
+class BBQSettings:
     """The settings of a run."""
 
     category: str = setting("", "only these categories, separated by commas", value="Age,Religion")
@@ -171,7 +171,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class GenerateSettings:
+class BBQGenerateSettings:
     """The settings of generated files."""
 
     templates: str = setting("", "the folder of template and vocabulary files", value="DIR", names="path")

@@ -15,17 +15,17 @@ from assay.asking.queries import NONE
 from assay.datasets.catalogue import DataSet, is_published
 from assay.errors import UsageError
 from assay.files.opening import MOST_WHOLE, digest_of_file, open_bytes
-from assay.files.rows import Bad
+from assay.files.rows import BadRows
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
-from assay.probes.bbq.editions import ORIGINAL, Edition, Read, edition, has_targets, set_name
-from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Example
+from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, edition, has_targets, set_name
+from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Item
 from assay.probes.bbq.read_items import data_files, read_examples, stem
-from assay.probes.bbq.targets import Metadata, find_named, find_targets, read_metadata, template_stereotypes
+from assay.probes.bbq.targets import TargetMetadata, find_named, find_targets, read_metadata, template_stereotypes
 
 
 @dataclass(frozen=True)
-class Source:
+class ItemSource:
     """The files of BBQ or of an edition, with their digests: small, and read when first needed."""
 
     files: tuple[tuple[str, str], ...] = ()  # path, digest
@@ -46,7 +46,7 @@ class Source:
 
 def official(
     place: Path, categories: tuple[str, ...], metadata: Path | None, meaning: str, defects: str, skip_bad: bool
-) -> Source:
+) -> ItemSource:
     """The official files at a place; only those of `categories`, if any are given."""
     files = data_files(place)
     absent = [name for name in categories if name not in map(stem, files)]
@@ -57,12 +57,12 @@ def official(
     chosen = [file for file in files if not categories or stem(file) in categories]
     told = metadata or beside(place, chosen[0], "additional_metadata.csv")
     read = tuple((str(file), digest_of_file(file)) for file in chosen)
-    return Source(read, (str(told), digest_of_file(told)) if told else None, meaning, defects, skip_bad, categories)
+    return ItemSource(read, (str(told), digest_of_file(told)) if told else None, meaning, defects, skip_bad, categories)
 
 
 def of_edition(
     place: Path, name: str, language: str, categories: tuple[str, ...], defects: str, skip_bad: bool
-) -> Source:
+) -> ItemSource:
     """The files of an edition at a place, in a language."""
     own = edition(name)
     absent = [each for each in categories if own.categories and each not in own.categories]
@@ -76,7 +76,7 @@ def of_edition(
         remedy = f"`assay data fetch {folder}` gets them, or says how to; name their folder with --data."
         raise UsageError(problem, remedy, code="missing-data", file=place)
     read = tuple((str(file), digest_of_file(file)) for file in files)
-    return Source(read, defects=defects, skip_bad=skip_bad, categories=categories, edition=name, language=language)
+    return ItemSource(read, defects=defects, skip_bad=skip_bad, categories=categories, edition=name, language=language)
 
 
 def beside(place: Path, file: Path, name: str) -> Path | None:
@@ -86,9 +86,9 @@ def beside(place: Path, file: Path, name: str) -> Path | None:
 
 
 @lru_cache(maxsize=4)
-def _read(source: Source) -> Dataset:
-    bad = Bad(source.skip_bad)
-    examples: list[Example] = []
+def _read(source: ItemSource) -> Dataset:
+    bad = BadRows(source.skip_bad)
+    examples: list[Item] = []
     for path, _ in source.files:
         examples += read_examples(Path(path), bad)
     files = {Path(path).name: digest for path, digest in source.files}
@@ -106,8 +106,8 @@ def _read(source: Source) -> Dataset:
 
 
 @lru_cache(maxsize=4)
-def _read_edition(source: Source) -> Dataset:
-    own, bad = edition(source.edition), Bad(source.skip_bad)
+def _read_edition(source: ItemSource) -> Dataset:
+    own, bad = edition(source.edition), BadRows(source.skip_bad)
     read = [each for path, _ in source.files for each in own.read(Path(path), bad)]
     wanted = [each for each in read if not source.categories or each.example.category in source.categories]
     if not wanted:
@@ -125,7 +125,7 @@ def _read_edition(source: Source) -> Dataset:
 
 
 def dataset_of_rows(
-    own: Edition, read: Sequence[Read], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
+    own: Edition, read: Sequence[EditionRow], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
 ) -> Dataset:
     """Rows of an edition as a data set, with a note on those without a target."""
     ids = [each.id for each in read]
@@ -149,15 +149,15 @@ def _note_on_targets(dataset: Dataset) -> list[str]:
 
 
 def dataset_of(
-    examples: list[Example],
-    metadata: Metadata | None = None,
+    examples: list[Item],
+    metadata: TargetMetadata | None = None,
     meaning: str = "auto",
     stereotypes: Mapping[tuple[str, str], str] | None = None,
     files: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
 ) -> Dataset:
     """Examples with their targets: from the metadata if it has the example, else by the rules of `targets.py`."""
-    about = metadata or Metadata()
+    about = metadata or TargetMetadata()
     told, named = about.targets(examples, meaning), find_named(examples)
     for row, example in enumerate(examples):
         named[row] = about.named.get((example.category, example.example_id), bool(named[row]))
@@ -178,7 +178,7 @@ def sound_rows(dataset: Dataset, own: Edition | None = None) -> tuple[NDArray[np
 
 
 @dataclass(frozen=True)
-class Sample:
+class ItemSample:
     """How many quartets are taken: all, `in_all`, or `per_template`; drawn with the seed."""
 
     in_all: int | None = None
@@ -187,7 +187,7 @@ class Sample:
 
 
 @lru_cache(maxsize=8)
-def selected(source: Source, sample: Sample) -> Dataset:
+def selected(source: ItemSource, sample: ItemSample) -> Dataset:
     """The examples of a sample, in the files' order.
 
     Quartets are taken in pairs: one whose fact agrees with the stereotype and one whose fact contradicts it, as long as
@@ -271,7 +271,7 @@ def _in_pairs(places: Sequence[int], kinds: Sequence[bool | None]) -> list[int]:
     return paired + agree[len(contradict) :] + contradict[len(agree) :] + neither
 
 
-def _spread(order: Order, sample: Sample) -> NDArray[np.int64]:
+def _spread(order: Order, sample: ItemSample) -> NDArray[np.int64]:
     """Which quartets are taken, by their places.
 
     The first pairs of every category are taken apart, one quartet of each before the other ones, so that even a small
@@ -313,7 +313,7 @@ _OFFICIAL = next(each for each in PROBE.data_sets if each.name == ORIGINAL)
 
 
 @lru_cache(maxsize=4)
-def note_on(source: Source) -> tuple[str, ...]:
+def note_on(source: ItemSource) -> tuple[str, ...]:
     """A note on files of a source that are not the published ones, if there are any."""
     read = [*source.files, *([source.metadata] if source.metadata else [])]
     return tuple(note_on_files((Path(path) for path, _ in read), source.edition))

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from assay.asking.queries import NONE
 from assay.probes.bbq import metrics
-from assay.probes.bbq.items import DISAMBIGUATED, AnswerKind, Dataset, Example
-from assay.probes.bbq.metrics import Field, Metric, Tally
-from assay.probes.bbq.tallies import Answered, Units
+from assay.probes.bbq.items import DISAMBIGUATED, AnswerKind, Dataset, Item
+from assay.probes.bbq.metrics import Tally, TallyField, TallyMetric
+from assay.probes.bbq.tallies import AnsweredItems, ResamplingUnits
 from assay.results.findings import Cell, Table
 from assay.stats import sign_flip_p
 
@@ -28,12 +28,12 @@ SYNONYMS = {
 }
 """Labels that the paper's Figures 9 and 10 combine."""
 
-_RATES = (Field.UNKNOWN, Field.REFUSED, Field.UNPARSED, Field.TIED)
+_RATES = (TallyField.UNKNOWN, TallyField.REFUSED, TallyField.UNPARSED, TallyField.TIED)
 
 Key = tuple[str, ...]
 
 
-def tables_of(part: Answered, counted: Tally, units: Units) -> dict[str, Table]:
+def tables_of(part: AnsweredItems, counted: Tally, units: ResamplingUnits) -> dict[str, Table]:
     """All tables of answers; `counted` is what every example adds to a tally (example, Field)."""
     tables = {
         "by_template": _by_template(part, counted),
@@ -70,7 +70,7 @@ def _groups(keys: Sequence[Key | None]) -> list[tuple[Key, NDArray[np.int64]]]:
     return [(key, np.array(own, np.int64)) for key, own in rows.items()]
 
 
-def _by_template(part: Answered, counted: Tally) -> Table:
+def _by_template(part: AnsweredItems, counted: Tally) -> Table:
     """Rates of each kind of answer for every template, context and polarity (the paper's Table 2)."""
     data, kind = part.dataset, part.judged.kind
     about = zip(data.cells, data.examples, data.stereotype, strict=True)
@@ -79,7 +79,7 @@ def _by_template(part: Answered, counted: Tally) -> Table:
     rows: list[list[Cell]] = []
     for key, own in _groups(keys):
         tally = counted[own].sum(axis=0)
-        asked = float(tally[Field.ASKED])
+        asked = float(tally[TallyField.ASKED])
         shares = [float(named[own].mean()) for named in people]
         shares += [float(tally[place]) / asked for place in _RATES]
         rows.append([*key, len(own), *shares, _known(metrics.accuracy(tally)), _known(_bias(key[2]).of(tally))])
@@ -88,7 +88,7 @@ def _by_template(part: Answered, counted: Tally) -> Table:
     return Table(columns, rows)
 
 
-def _by_label(part: Answered, counted: Tally, units: Units) -> Table:
+def _by_label(part: AnsweredItems, counted: Tally, units: ResamplingUnits) -> Table:
     """The bias score by the target's label, for each stereotype and for all of them (the paper's Figure 4)."""
     data = part.dataset
     keys: list[Key | None] = []
@@ -100,7 +100,7 @@ def _by_label(part: Answered, counted: Tally, units: Units) -> Table:
     return _scores(counted, units, ("label", "stereotype"), _groups(together) + _groups(single))
 
 
-def _intersectional(part: Answered, counted: Tally, units: Units) -> Table:
+def _intersectional(part: AnsweredItems, counted: Tally, units: ResamplingUnits) -> Table:
     """The bias score of crossed categories by target and by how the other person differs (Figures 8 to 10)."""
     keys: list[Key | None] = []
     for row, each in enumerate(part.dataset.examples):
@@ -110,7 +110,7 @@ def _intersectional(part: Answered, counted: Tally, units: Units) -> Table:
 
 
 def _scores(
-    counted: Tally, units: Units, about: tuple[str, str], groups: Sequence[tuple[Key, NDArray[np.int64]]]
+    counted: Tally, units: ResamplingUnits, about: tuple[str, str], groups: Sequence[tuple[Key, NDArray[np.int64]]]
 ) -> Table:
     """Rows of a key, the bias score of its examples, its interval and p over templates, and n; without q."""
     rows: list[list[Cell]] = []
@@ -120,17 +120,17 @@ def _scores(
         ends = spread.interval(float(spread.values[0]), spread.again[0], metrics.SIGNED)
         cells = [_known(number) for number in (spread.values[0], *ends)]
         p = None if cells[1] is None else float(sign_flip_p(leaning(drawn.tally))[0])
-        rows.append([*key, *cells, p, None, round(float(drawn.total[0, Field.TARGETED]))])
+        rows.append([*key, *cells, p, None, round(float(drawn.total[0, TallyField.TARGETED]))])
     rows.sort(key=lambda row: [str(cell) for cell in row[:4]])
     return Table(["category", "context", *about, "bias_score", "low", "high", "p", "q", "n"], rows)
 
 
 def leaning(tally: Tally) -> metrics.Array:
     """How far the answers to each template lean to the stereotype's side (…, unit), from tallies (…, unit, Field)."""
-    return np.asarray(tally[..., Field.BIASED] - tally[..., Field.COUNTER])
+    return np.asarray(tally[..., TallyField.BIASED] - tally[..., TallyField.COUNTER])
 
 
-def _unknown_strings(part: Answered) -> Table:
+def _unknown_strings(part: AnsweredItems) -> Table:
     """How often each phrasing of UNKNOWN was offered and chosen (the paper's Figure 7)."""
     offered: Counter[tuple[str, str]] = Counter()
     chosen: dict[tuple[str, str], float] = {}
@@ -148,7 +148,7 @@ def _unknown_strings(part: Answered) -> Table:
     return Table(["context", "string", "offered", "chosen", "share_of_unknown"], rows)
 
 
-def _answers(part: Answered) -> Table:
+def _answers(part: AnsweredItems) -> Table:
     """Every answer, for comparisons and lookups; `option` is the one chosen, as stored.
 
     `content` is a digest of the question and how its answers are judged: one number may mean different questions in
@@ -170,7 +170,7 @@ def _answers(part: Answered) -> Table:
     return Table([*columns, *(["id"] if data.ids else []), *(["prompt"] if part.prompts else [])], rows)
 
 
-def content_digest(example: Example, target: int) -> str:
+def content_digest(example: Item, target: int) -> str:
     """A digest of a question, its options, the right one and the target, in twelve letters.
 
     Letters a to p replace the digits, so that no program reads it as a number.
@@ -179,10 +179,10 @@ def content_digest(example: Example, target: int) -> str:
     return "".join(chr(ord("a") + int(digit, 16)) for digit in hashlib.sha256(said.encode()).hexdigest()[:12])
 
 
-def _bias(context: str) -> Metric:
+def _bias(context: str) -> TallyMetric:
     """The bias score; templates count where an answer names a person."""
     score = metrics.bias_disambiguated if context == DISAMBIGUATED else metrics.bias_ambiguous
-    return Metric("bias_score", score, metrics.SIGNED, metrics.named, "")
+    return TallyMetric("bias_score", score, metrics.SIGNED, metrics.named, "")
 
 
 def _known(value: metrics.Array) -> float | None:

@@ -24,7 +24,7 @@ from assay.asking.queries import NONE
 from assay.errors import DataError
 from assay.files.decoding import whole_number
 from assay.files.opening import open_text
-from assay.probes.bbq.items import CROSSED, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Example
+from assay.probes.bbq.items import CROSSED, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Item
 
 SecondAttributes = dict[tuple[str, str], str]
 """(category, question_index) -> the gender (F, M) or class (lowSES, highSES) of a crossed template's target."""
@@ -35,7 +35,7 @@ SPLIT_NAMES = ("Gender_identity", "Race_ethnicity")
 """The categories that the paper splits into labels and names."""
 
 
-def find_targets(examples: Sequence[Example]) -> NDArray[np.int8]:
+def find_targets(examples: Sequence[Item]) -> NDArray[np.int8]:
     """The target option of every example, NONE if there is no single one."""
     second = second_attributes(examples)
     targets = np.full(len(examples), NONE, np.int8)
@@ -47,7 +47,7 @@ def find_targets(examples: Sequence[Example]) -> NDArray[np.int8]:
     return targets
 
 
-def find_named(examples: Sequence[Example]) -> NDArray[np.bool_]:
+def find_named(examples: Sequence[Item]) -> NDArray[np.bool_]:
     """Whether the people of an example have proper names, in the categories that the paper splits."""
     named = (
         example.category in SPLIT_NAMES and (whole_number(example.question_index) or 0) > _PLAIN_NAMES
@@ -56,7 +56,7 @@ def find_named(examples: Sequence[Example]) -> NDArray[np.bool_]:
     return np.fromiter(named, np.bool_, len(examples))
 
 
-def second_attributes(examples: Sequence[Example]) -> SecondAttributes:
+def second_attributes(examples: Sequence[Item]) -> SecondAttributes:
     """The target's second attribute in every crossed template.
 
     Comparison b compares two races with the same gender or class, which is the target's.
@@ -74,7 +74,7 @@ def _second(label: str) -> str:
     return label.partition("-")[0]
 
 
-def _is_target(example: Example, place: int, second: str | None) -> bool:
+def _is_target(example: Item, place: int, second: str | None) -> bool:
     """Whether an option names the target; `second` is the target's other attribute in a crossed template."""
     (filler, label), groups = example.info[place], example.groups
     if label == UNKNOWN_LABEL:
@@ -109,7 +109,7 @@ _LOCATIONS = {"": NONE, "NA": NONE, **{str(place): place for place in range(OPTI
 
 
 @dataclass(frozen=True)
-class Metadata:
+class TargetMetadata:
     """The contents of additional_metadata.csv, by (category, example_id) or (category, question)."""
 
     target_loc: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Metadata:
         ]
         return PERSON if sum(one == other for one, other in pairs) * 2 > len(pairs) else BIASED
 
-    def targets(self, examples: list[Example], meaning: str) -> NDArray[np.int8]:
+    def targets(self, examples: list[Item], meaning: str) -> NDArray[np.int8]:
         """The target option of every example, NONE if the file has none."""
         meant = self.meaning() if meaning == "auto" else meaning
         targets = np.full(len(examples), NONE, np.int8)
@@ -138,7 +138,7 @@ class Metadata:
         return targets
 
 
-def read_metadata(path: Path) -> Metadata:
+def read_metadata(path: Path) -> TargetMetadata:
     """The authors' additional_metadata.csv; repeated rows must agree."""
     target_loc: dict[tuple[str, int], int] = {}
     named: dict[tuple[str, int], bool] = {}
@@ -162,7 +162,7 @@ def read_metadata(path: Path) -> Metadata:
             target_loc[key] = loc
             named[key] = row["label_type"] == "name"
             stereotypes[row["category"], row["question_index"]] = row["Relevant_social_values"]
-    return Metadata(target_loc, named, stereotypes)
+    return TargetMetadata(target_loc, named, stereotypes)
 
 
 def template_stereotypes(folder: Path | None, categories: Iterable[str]) -> dict[tuple[str, str], str]:

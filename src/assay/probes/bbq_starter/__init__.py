@@ -10,7 +10,7 @@ from assay.probes.bbq import PROBE as BBQ
 
 
 @dataclass(frozen=True)
-class GenerateSettings:
+class StarterGenerateSettings:
     """The settings of generated files."""
 
     templates: str = setting("", "a folder of templates in the starter set's format", value="DIR")
@@ -22,7 +22,7 @@ PROBE = replace(
     title="BBQ's method with assay's starter questions",
     asks="BBQ's method on a small set of assay's own questions; needs no download",
     method="assay.probes.bbq_starter.method:BBQStarter",
-    generate_settings=GenerateSettings,
+    generate_settings=StarterGenerateSettings,
     presets={"quick": "4 quartets per template: 1,408", "standard": "12 per template", "paper": "all"},
     examples={
         "run": (

@@ -19,11 +19,11 @@ from assay.probes.base import Request
 from assay.probes.bbq import present, present_charts
 from assay.probes.bbq.editions import ORIGINAL
 from assay.probes.bbq.generation import COUNTED, require_folder, write_files
-from assay.probes.bbq.items import CATEGORIES, Dataset, Example
+from assay.probes.bbq.items import CATEGORIES, Dataset, Item
 from assay.probes.bbq.method import BBQ
-from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.source import Source
-from assay.probes.bbq_starter import GenerateSettings
+from assay.probes.bbq.settings import BBQSettings
+from assay.probes.bbq.source import ItemSource
+from assay.probes.bbq_starter import StarterGenerateSettings
 from assay.probes.bbq_starter.templates import PACKAGED, read_starter
 from assay.results.run import Run
 
@@ -32,7 +32,7 @@ QUICK, STANDARD = 4, 12
 
 
 @dataclass(frozen=True)
-class StarterSource(Source):
+class StarterSource(ItemSource):
     """The packaged templates, whose first quartets are balanced."""
 
     in_own_order = True
@@ -53,7 +53,7 @@ class BBQStarter(BBQ):
 
     presets: Mapping[str, int | None] = {"quick": QUICK, "standard": STANDARD, "paper": None}
 
-    def source(self, settings: Settings, request: Request) -> Source:
+    def source(self, settings: BBQSettings, request: Request) -> ItemSource:
         if request.data is not None:
             problem = "bbq-starter comes with assay and reads no data."
             raise UsageError(problem, "assay run bbq --data DIR", code="bad-option", key="data")
@@ -67,8 +67,8 @@ class BBQStarter(BBQ):
         return StarterSource(categories=settings.categories)
 
     def generation(self, request: Request) -> Any:
-        settings = read_settings(GenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
-        return StarterGeneration(Path(settings.templates or PACKAGED), request.seed)
+        settings = read_settings(StarterGenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
+        return StarterQuestionWriter(Path(settings.templates or PACKAGED), request.seed)
 
     def present(self, run: Run) -> Presentation:
         """As a run of BBQ, with a warning that it is not one."""
@@ -79,7 +79,7 @@ class BBQStarter(BBQ):
 
 
 @dataclass(frozen=True)
-class StarterGeneration:
+class StarterQuestionWriter:
     """The starter set, or the user's templates in its format, as files in the authors' format."""
 
     counted: ClassVar[str] = COUNTED
@@ -93,7 +93,7 @@ class StarterGeneration:
         require_folder(out)
         examples = read_starter(seed=self.seed, folder=self.folder).examples
         meter.start("bbq-starter", len(examples), "examples")
-        by_category: dict[str, list[Example]] = {}
+        by_category: dict[str, list[Item]] = {}
         for example in examples:
             by_category.setdefault(example.category, []).append(example)
         return write_files(out, by_category, meter.advance)

@@ -22,7 +22,7 @@ from assay.errors import DataError
 from assay.files.decoding import toml_value
 from assay.files.opening import read_whole
 from assay.probes.bbq import items as bbq
-from assay.probes.bbq.items import OPTIONS, QUARTET, UNKNOWN_LABEL, UNKNOWN_STRINGS, Dataset, Example
+from assay.probes.bbq.items import OPTIONS, QUARTET, UNKNOWN_LABEL, UNKNOWN_STRINGS, Dataset, Item
 
 PACKAGED = Path(__file__).parents[2] / "data" / "bbq_starter"
 
@@ -39,7 +39,7 @@ Pick = tuple[str, Person, Person, bool, bool]  # subcategory, target, other, is 
 
 
 @dataclass(frozen=True)
-class Template:
+class StarterTemplate:
     """Texts with slots, and who may fill them: the stereotype's targets, and others by subcategory."""
 
     texts: Mapping[str, str]
@@ -54,7 +54,7 @@ def read_starter(quartets: int | None = None, seed: int = 0, folder: Path = PACK
     if not paths:
         remedy = "A folder of templates holds files CATEGORY.toml."
         raise DataError("this folder has no templates.", remedy, code="empty-file", file=folder)
-    rows: list[tuple[Example, int, Template]] = []
+    rows: list[tuple[Item, int, StarterTemplate]] = []
     files = {}
     for path in paths:
         content, start = read_whole(path), len(rows)
@@ -69,7 +69,7 @@ def read_starter(quartets: int | None = None, seed: int = 0, folder: Path = PACK
     return Dataset(examples, np.array(targets, np.int8), named, [each.texts["stereotype"] for each in templates], files)
 
 
-def picks(template: Template, place: int) -> Iterator[Pick]:
+def picks(template: StarterTemplate, place: int) -> Iterator[Pick]:
     """All quartets of the template at this place of its file, in an order of which every beginning is balanced.
 
     The lists of others take turns, and so do the four shapes; four templates in a row begin with different shapes.
@@ -102,7 +102,7 @@ def _options(pick: Pick, key: str, place: int, number: int) -> list[Person]:
     return [circle[(option - start - place - number) % OPTIONS] for option in range(OPTIONS)]
 
 
-def _quartet(start: int, category: str, template: Template, pick: Pick, options: list[Person]) -> Iterator[Example]:
+def _quartet(start: int, category: str, template: StarterTemplate, pick: Pick, options: list[Person]) -> Iterator[Item]:
     subcategory, target, other, target_first, target_bad = pick
     first, second = (target, other) if target_first else (other, target)
     bad, good = (target, other) if target_bad else (other, target)
@@ -112,7 +112,7 @@ def _quartet(start: int, category: str, template: Template, pick: Pick, options:
     people = {option: fill(template.texts["answer"], {"person": option[0]}) for option in (target, other)}
     for number, (polarity, condition) in enumerate(QUARTET):
         ambiguous, negative = condition == bbq.AMBIGUOUS, polarity == bbq.NEGATIVE
-        yield Example(
+        yield Item(
             example_id=start + number,
             question_index=template.texts["id"],
             polarity=polarity,
@@ -142,7 +142,7 @@ def fill(text: str, slots: Mapping[str, str]) -> str:
     return re.sub(r"(?:\b([Aa])n? )?\{(\w+)\}", filled, text)
 
 
-def read_templates(path: Path, content: bytes) -> list[Template]:
+def read_templates(path: Path, content: bytes) -> list[StarterTemplate]:
     """The templates of one file; the first thing that is wrong with it is a DataError."""
     try:
         table = toml_value(content.decode("utf-8-sig"))
@@ -160,7 +160,7 @@ def read_templates(path: Path, content: bytes) -> list[Template]:
         problem = f"category is {table.get('category')!r}, keys: {', '.join(table)}."
         code, key = _table_fault(table, path.stem)
         raise DataError(problem, remedy, code=code, file=path, key=key)
-    templates: dict[str, Template] = {}
+    templates: dict[str, StarterTemplate] = {}
     for number, entry in enumerate(table["template"], 1):
         lists = _CROSSED if path.stem in bbq.CROSSED or _CROSSED.keys() & entry.keys() else {"other": "None"}
         for code, key, problem, remedy in _faults(entry, lists, templates):
@@ -170,7 +170,7 @@ def read_templates(path: Path, content: bytes) -> list[Template]:
         texts = {"answer": "{person}" if named else "The {person}"}
         texts |= {key: " ".join(entry[key].split()) for key in (*_TEXTS, "answer") if key in entry}
         others = {subcategory: _people(entry[key]) for key, subcategory in lists.items()}
-        templates[entry["id"]] = Template(texts, _people(entry["target"]), others, named)
+        templates[entry["id"]] = StarterTemplate(texts, _people(entry["target"]), others, named)
     return list(templates.values())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.datasets.catalogue import DataSet
 from assay.probes.base import OF_ENDPOINTS, Metric, Probe, TableWords
-from assay.probes.sodapop.settings import CLAIMS, ScoreSettings, Settings
+from assay.probes.sodapop.settings import CLAIMS, ScoreSettings, SodapopSettings
 
 GENDERS = ("female", "male")
 RACES = {"EA": "European American", "AA": "African American", "AS": "Asian American", "HS": "Hispanic"}
@@ -98,7 +98,7 @@ PROBE = Probe(
     paper=PAPER,
     abilities=frozenset({"choice", "listed", "text"}),
     method="assay.probes.sodapop.method:Sodapop",
-    settings=Settings,
+    settings=SodapopSettings,
     score_settings=ScoreSettings,
     presets={"quick": "100 names, 2 contexts", "standard": "96 names, 6 contexts", "paper": "220 names, 50 contexts"},
     examples={

@@ -9,26 +9,26 @@ from statistics import fmean
 from typing import Any
 
 from assay.presentation.elements import (
-    Column,
-    Group,
-    Heat,
-    Kind,
-    Marked,
-    Part,
-    Pick,
-    Prose,
-    Role,
-    Row,
+    CellKind,
+    DisplayTable,
+    HeatMap,
+    MarkedCell,
+    Panel,
+    PanelPicker,
+    Paragraphs,
+    RowGroup,
     Section,
-    Table,
     TableCell,
-    Tools,
+    TableColumn,
+    TableRow,
+    TableTools,
+    TextRole,
 )
-from assay.presentation.rich_text import Figure, Name, Strong, Text, task_score_text
+from assay.presentation.rich_text import NumberText, Strong, Text, Verbatim, task_score_text
 from assay.probes import run_names
 from assay.probes.sodapop import say_pair, spelled
 from assay.probes.sodapop.compare_runs import WORD_DIFFERENCES
-from assay.probes.sodapop.read_tables import Named, Word, read_pairs, separations, told_apart, words_in
+from assay.probes.sodapop.read_tables import Named, WordDifference, read_pairs, separations, told_apart, words_in
 from assay.probes.sodapop.settings import LETTERS, OPTIONS
 from assay.results.findings import Cell, Estimate, Findings
 from assay.results.findings import Table as Data
@@ -48,11 +48,11 @@ STUDY_WORDS, STUDY_PAIRS = 10, 16
 own pages have all pairs."""
 
 Models = Sequence[tuple[str, Findings]]  # by name
-Words = Mapping[str, Mapping[str, Word]]  # word -> model
+Words = Mapping[str, Mapping[str, WordDifference]]  # word -> model
 
 
 @dataclass
-class Pairs:
+class PairOrder:
     """Pairs of groups in the order in which they appear; two models may name a pair's groups in either order."""
 
     known: dict[Named, None] = field(default_factory=dict)
@@ -64,14 +64,14 @@ class Pairs:
         self.known.setdefault((a, b))
         return a, b
 
-    def turned(self, word: Word) -> Word:
+    def turned(self, word: WordDifference) -> WordDifference:
         """A word with its groups in the order in which they were named first."""
         return word if self.named(word.group_a, word.group_b)[0] == word.group_a else word.turned
 
 
 def side_by_side(models: Models) -> dict[str, Data]:
     """Tables over models, given by name and findings: separation, and the words that are clear in at least one."""
-    pairs, names = Pairs(), [name for name, _ in models]
+    pairs, names = PairOrder(), [name for name, _ in models]
     tables = {
         "separation": separation_table(models_apart(models, pairs), dict(zip(names, names, strict=True))),
         "words": word_table(clear_words(models, pairs), names),
@@ -79,7 +79,7 @@ def side_by_side(models: Models) -> dict[str, Data]:
     return {name: table for name, table in tables.items() if table.rows}
 
 
-def models_apart(models: Models, pairs: Pairs) -> dict[Named, dict[str, Estimate]]:
+def models_apart(models: Models, pairs: PairOrder) -> dict[Named, dict[str, Estimate]]:
     """KMeans accuracy for every pair of groups and model (Table 9)."""
     found: dict[Named, dict[str, Estimate]] = {}
     for name, findings in models:
@@ -97,12 +97,12 @@ def separation_table(found: Mapping[Named, Mapping[str, Estimate]], titles: Mapp
     return Data(("group_a", "group_b", "model", "accuracy", "floor", "p", "q", "n"), rows)
 
 
-def clear_words(models: Models, pairs: Pairs) -> dict[Named, Words]:
+def clear_words(models: Models, pairs: PairOrder) -> dict[Named, Words]:
     """RD in every model of each word that is clear in at least one (Tables 12 to 20).
 
     Within a pair, words are sorted by their mean RD over models, from the first group to the second.
     """
-    found: dict[Named, dict[str, dict[str, Word]]] = {}
+    found: dict[Named, dict[str, dict[str, WordDifference]]] = {}
     for name, findings in models:
         for word in map(pairs.turned, words_in(findings)):
             found.setdefault((word.group_a, word.group_b), {}).setdefault(word.word, {})[name] = word
@@ -144,30 +144,30 @@ def _told_apart(runs: Sequence[Run]) -> list[Section]:
         f"These models were asked in different ways ({' and '.join(forms)}), so their numbers are not shown side by "
         "side: an answer that is scored alone wins at another rate than one that is listed with two others."
     )
-    return [Section([Prose([why])], "Models asked in different ways")]
+    return [Section([Paragraphs([why])], "Models asked in different ways")]
 
 
 def across(runs: Sequence[Run]) -> list[Section]:
     """What several models show together."""
     if told := _told_apart(runs):
         return told
-    names, pairs = run_names(runs), Pairs()
+    names, pairs = run_names(runs), PairOrder()
     models = [(name, run.findings) for name, run in zip(names, runs, strict=True)]
     apart = models_apart(models, pairs)
     words = sorted(clear_words(models, pairs).items(), key=lambda each: -len(each[1]))
     parts = [
-        Part(f"{say_pair(pair)} ({plural(len(own), 'word')})", [_words(pair, own, names)])
+        Panel(f"{say_pair(pair)} ({plural(len(own), 'word')})", [_words(pair, own, names)])
         for pair, own in words[:MOST_PAIRS]
     ]
     left_out = len(words) - len(parts)
-    more = [Prose([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], Role.SMALL)]
+    more = [Paragraphs([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], TextRole.SMALL)]
     return [
         *([Section([_accuracies(names, apart)])] if apart else []),
-        *([Section([Pick(label="Words of", parts=parts), *(more if left_out else [])])] if parts else []),
+        *([Section([PanelPicker(label="Words of", parts=parts), *(more if left_out else [])])] if parts else []),
     ]
 
 
-def _words(pair: Named, words: Words, names: Sequence[str]) -> Heat:
+def _words(pair: Named, words: Words, names: Sequence[str]) -> HeatMap:
     """The words that are statistically clear in at least one model; of many, those that are clear in most models."""
 
     def order(word: str) -> tuple[int, float]:
@@ -181,7 +181,7 @@ def _words(pair: Named, words: Words, names: Sequence[str]) -> Heat:
         "q": {key: each.q for key, each in found.items()},
         "pools alone": {key: each.rd_pools for key, each in found.items()},
     }
-    return Heat(
+    return HeatMap(
         title=f"Words by model: {say_pair(pair)}",
         how=f"each square is the RD of a word in a model; shown are the words that are statistically clear in at least "
         f"one model (as in SODAPOP’s Tables 12 to 20). Orange: the word fools the model more often for {a} names; "
@@ -209,20 +209,20 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
         return []
     if told := _told_apart([each.run for each in runs]):
         return told
-    pairs = Pairs()
+    pairs = PairOrder()
     words = [_words_of(each.run, pairs) for each in runs]
     return [Section([_methods(runs, words)]), *_top_words([each.run.model for each in runs], words, pairs)]
 
 
-_ByPair = Mapping[Named, Sequence[Word]]
+_ByPair = Mapping[Named, Sequence[WordDifference]]
 
 
-def _words_of(run: Run, pairs: Pairs) -> _ByPair:
+def _words_of(run: Run, pairs: PairOrder) -> _ByPair:
     """The words of every pair: clear ones first, then by the size of RD."""
     return {pairs.named(pair.a, pair.b): [pairs.turned(word) for word in pair.words] for pair in read_pairs(run)}
 
 
-def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> Table:
+def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> DisplayTable:
     rows, lines = [], []
     for each, said in zip(runs, words, strict=True):
         own = [e for e in separations(each.run.findings) if e.value is not None]
@@ -233,21 +233,21 @@ def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> Table:
         about = [each.run.model, each.debiased_by, each.baseline]
         task, change = each.task, each.task.change if each.task else None
         cells: list[TableCell] = [
-            *(Name(text or "") for text in about),
+            *(Verbatim(text or "") for text in about),
             f"{above} of {len(own)}",
             "" if mean is None else mean,
             "" if floor is None else floor,
             clear,
             task_score_text(task) if task else "",
-            "" if change is None else Figure(f"{'+' if change > 0 else ''}{number(change)}"),
+            "" if change is None else NumberText(f"{'+' if change > 0 else ''}{number(change)}"),
         ]
-        rows.append(Row(cells))
+        rows.append(TableRow(cells))
         scored: list[Cell] = [task.metric, task.score.value, change] if task else [None, None, None]
         lines.append([*about, *scored, mean, floor, above, len(own), clear])
     debiased = any(each.debiased_by for each in runs)
     against = " relative to the baseline" if debiased else ""
     columns = ("model", "debiased_by", "baseline", "task_metric", "task_score", "task_change", "mean_accuracy")
-    return Table(
+    return DisplayTable(
         title="What is left after debiasing, and what it cost"
         if debiased
         else "How well each model’s words tell names apart",
@@ -259,24 +259,24 @@ def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> Table:
         file="sodapop-methods",
         anchor="methods",
         columns=[
-            *(Column(head, Kind.TEXT) for head in ("model", "debiased by", "baseline")),
-            Column("pairs told apart", Kind.COUNT, wraps=True),
-            Column("mean accuracy", Kind.FIXED, wraps=True),
-            Column("chance level", Kind.FIXED, wraps=True),
-            Column("clear words", Kind.COUNT, wraps=True),
-            *(Column(head, Kind.TEXT) for head in ("task score", "change")),
+            *(TableColumn(head, CellKind.TEXT) for head in ("model", "debiased by", "baseline")),
+            TableColumn("pairs told apart", CellKind.COUNT, wraps=True),
+            TableColumn("mean accuracy", CellKind.FIXED, wraps=True),
+            TableColumn("chance level", CellKind.FIXED, wraps=True),
+            TableColumn("clear words", CellKind.COUNT, wraps=True),
+            *(TableColumn(head, CellKind.TEXT) for head in ("task score", "change")),
         ],
-        groups=[Group(rows)],
-        filter=Tools.NONE,
+        groups=[RowGroup(rows)],
+        filter=TableTools.NONE,
         narrow=True,
     )
 
 
-def _accuracies(names: Sequence[str], apart: Mapping[Named, Mapping[str, Estimate]]) -> Table:
+def _accuracies(names: Sequence[str], apart: Mapping[Named, Mapping[str, Estimate]]) -> DisplayTable:
     def marked(e: Estimate | None) -> TableCell:
-        return "" if e is None else Marked(e.value, clear=told_apart(e))
+        return "" if e is None else MarkedCell(e.value, clear=told_apart(e))
 
-    return Table(
+    return DisplayTable(
         title="Groups told apart, by model",
         how="KMeans accuracy for a pair of groups in each model (as in SODAPOP’s Table 9): the share of names in the "
         "cluster of their group. 0.5 would be ideal, but with few names the chance level is higher. Bold: better than "
@@ -285,34 +285,38 @@ def _accuracies(names: Sequence[str], apart: Mapping[Named, Mapping[str, Estimat
         file="sodapop-separation-models",
         anchor="separation-models",
         columns=[
-            Column("groups", Kind.TEXT),
-            *(Column(Name(name), Kind.FIXED, wraps=True) for name in names),
+            TableColumn("groups", CellKind.TEXT),
+            *(TableColumn(Verbatim(name), CellKind.FIXED, wraps=True) for name in names),
         ],
-        groups=[Group([Row([Name(say_pair(pair)), *map(marked, map(own.get, names))]) for pair, own in apart.items()])],
+        groups=[
+            RowGroup(
+                [TableRow([Verbatim(say_pair(pair)), *map(marked, map(own.get, names))]) for pair, own in apart.items()]
+            )
+        ],
         narrow=True,
     )
 
 
-def _top_words(titles: Sequence[str], words: Sequence[_ByPair], pairs: Pairs) -> list[Section]:
+def _top_words(titles: Sequence[str], words: Sequence[_ByPair], pairs: PairOrder) -> list[Section]:
     found = {pair: [list(own.get(pair, ()))[:STUDY_WORDS] for own in words] for pair in pairs.known}
     listed = [pair for pair in pairs.known if any(pair in own for own in words)]
     listed.sort(key=lambda pair: -sum(word.clear for column in found[pair] for word in column))
-    parts = [Part(say_pair(pair), [_top(pair, titles, found[pair])]) for pair in listed[:STUDY_PAIRS]]
+    parts = [Panel(say_pair(pair), [_top(pair, titles, found[pair])]) for pair in listed[:STUDY_PAIRS]]
     left_out = len(listed) - len(parts)
-    more = [Prose([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], Role.SMALL)]
-    pick = Pick(label="Words of", parts=parts)
+    more = [Paragraphs([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], TextRole.SMALL)]
+    pick = PanelPicker(label="Words of", parts=parts)
     return [Section([pick, *(more if left_out else [])], "Top words by model", "words")] if parts else []
 
 
-def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[Word]]) -> Table:
+def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[WordDifference]]) -> DisplayTable:
     """The words with the largest RD of a pair of groups, a column for each model."""
     lines: list[Sequence[Cell]] = [
         [*pair, title, place, word.word, word.rd, word.low, word.high, word.p, word.q]
         for title, column in zip(titles, columns, strict=True)
         for place, word in enumerate(column, 1)
     ]
-    first, second = (Name(spelled(pair)[group]) for group in pair)
-    return Table(
+    first, second = (Verbatim(spelled(pair)[group]) for group in pair)
+    return DisplayTable(
         title=f"Top words: {say_pair(pair)}",
         how=[
             "for each model, the words that differ most between two groups of names (as in SODAPOP’s Tables 12 to 20). "
@@ -323,15 +327,15 @@ def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[Word]]) 
         data=Data(("group_a", "group_b", "model", "place", "word", "rd", "low", "high", "p", "q"), lines),
         file="sodapop-top-words",
         anchor="top",
-        columns=[Column(Name(title), Kind.TEXT) for title in titles],
-        groups=[Group([Row([*map(_word, row)]) for row in zip_longest(*columns)])],
-        sort=Tools.NONE,
-        filter=Tools.NONE,
+        columns=[TableColumn(Verbatim(title), CellKind.TEXT) for title in titles],
+        groups=[RowGroup([TableRow([*map(_word, row)]) for row in zip_longest(*columns)])],
+        sort=TableTools.NONE,
+        filter=TableTools.NONE,
         narrow=True,
     )
 
 
-def _word(word: Word | None) -> Text:
+def _word(word: WordDifference | None) -> Text:
     if word is None:
         return ""
-    return [Strong(Name(word.word)) if word.clear else Name(word.word), " ", Figure(fixed(word.rd))]
+    return [Strong(Verbatim(word.word)) if word.clear else Verbatim(word.word), " ", NumberText(fixed(word.rd))]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from assay.probes.claims import corrected, corrected_table
 from assay.probes.sodapop.metrics import Array, adjusted_difference, group_difference, group_mean, relative_difference
-from assay.probes.sodapop.names import Groups
-from assay.probes.sodapop.rates import Rates
-from assay.probes.sodapop.settings import Settings
-from assay.probes.sodapop.traits import Human, Lexicon, agreement, ordering, trait_scores
+from assay.probes.sodapop.names import NameGroups
+from assay.probes.sodapop.rates import SuccessRates
+from assay.probes.sodapop.settings import SodapopSettings
+from assay.probes.sodapop.traits import HumanRating, Lexicon, agreement, ordering, trait_scores
 from assay.probes.sodapop.uncertainty import rd_interval, rd_replicates
 from assay.results.findings import Cell, Estimate, Findings, Table
 from assay.results.verdict import CLEAR
@@ -49,18 +49,18 @@ class GroupPair:
 
 
 @dataclass(frozen=True)
-class Study:
+class AnalysisInputs:
     """What a run's success rates are analysed with: who is compared, and what is known about names and words."""
 
-    groups: Groups
-    settings: Settings
+    groups: NameGroups
+    settings: SodapopSettings
     lexicon: Lexicon
-    human: Sequence[Human] = ()
+    human: Sequence[HumanRating] = ()
     controls: Array | None = None  # (name, 2): pieces, NaN where they are not known, and frequency
     seed: int = 0
 
 
-def findings_of(rates: Rates, study: Study) -> Findings:
+def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:
     """The findings from a run's success rates."""
     sr, blind, contrasts = rates.sr(), rates.sr_of_pools(), contrasts_of(study.groups)
     replicates = rd_replicates([rates], [each.sides for each in contrasts], study.settings.resamples, study.seed)
@@ -86,7 +86,7 @@ def findings_of(rates: Rates, study: Study) -> Findings:
     return Findings("sodapop", "", estimates + agreements, tables)
 
 
-def contrasts_of(groups: Groups) -> list[GroupPair]:
+def contrasts_of(groups: NameGroups) -> list[GroupPair]:
     """The pairs of groups that differ in one attribute, then everybody with one value of it against another."""
     pairs = [GroupPair(a.name, b.name, groups.rows(a), groups.rows(b)) for a, b in groups.pairs()]
     for pooled in groups.pooled():
@@ -100,12 +100,12 @@ def contrasts_of(groups: Groups) -> list[GroupPair]:
 
 
 def _words(
-    rates: Rates,
+    rates: SuccessRates,
     sr: Array,
     blind: Array,
     contrast: GroupPair,
     again: Array,
-    study: Study,
+    study: AnalysisInputs,
     seed: Sequence[int],
 ) -> list[list[Cell]]:
     """A row for every word, those with the greatest |RD| first; `again` is RD in resamples (drawn, resample, word)."""
@@ -155,7 +155,7 @@ def _separation(sr: Array, contrast: GroupPair, seed: int) -> Estimate:
 _NO_RANGE = "no interval: resampling repeats names, and equal vectors share a cluster; see the chance level and p"
 
 
-def _names(rates: Rates, sr: Array, study: Study) -> Table:
+def _names(rates: SuccessRates, sr: Array, study: AnalysisInputs) -> Table:
     """Every name with its group, its mean SR, and what else may matter about it."""
     rows: list[list[Cell]] = []
     for place, name in enumerate(rates.names):
@@ -167,7 +167,7 @@ def _names(rates: Rates, sr: Array, study: Study) -> Table:
     return Table(("group", "name", "mean_sr", "pieces", "log10_frequency"), rows)
 
 
-def projection(groups: Groups, vectors: Array) -> dict[str, Table]:
+def projection(groups: NameGroups, vectors: Array) -> dict[str, Table]:
     """The names' vectors (name, feature) in two dimensions (t-SNE), for a picture (the paper's Figures 2 and 4).
 
     No table where there are too few names, or nothing about them.
@@ -182,7 +182,7 @@ def projection(groups: Groups, vectors: Array) -> dict[str, Table]:
 
 
 def _traits(
-    rows: Sequence[Sequence[Cell]], contrast: GroupPair, study: Study
+    rows: Sequence[Sequence[Cell]], contrast: GroupPair, study: AnalysisInputs
 ) -> tuple[list[list[Cell]], list[Estimate]]:
     """How the words with p < 0.05 order a pair of groups by the ABC model's traits (section 5).
 

@@ -17,12 +17,12 @@ from assay.probes.sodapop import spelled
 from assay.probes.sodapop.analyse import GroupPair, contrasts_of
 from assay.probes.sodapop.contexts import NAME, Context
 from assay.probes.sodapop.metrics import Array
-from assay.probes.sodapop.names import Groups
+from assay.probes.sodapop.names import NameGroups
 from assay.probes.sodapop.plans import Strings, answers_of
-from assay.probes.sodapop.pools import Pools
-from assay.probes.sodapop.read_tables import Word, words_in
+from assay.probes.sodapop.pools import DistractorPools
+from assay.probes.sodapop.read_tables import WordDifference, words_in
 from assay.probes.sodapop.split_words import said, split
-from assay.results.examples import MOST, Asked, Example, Option
+from assay.results.examples import MOST, AskedQuestion, Example, Option
 from assay.results.findings import Findings
 
 WORDS = 12
@@ -37,7 +37,7 @@ OPTIONS = 6
 Ints = NDArray[np.int64]
 
 
-class Spot(NamedTuple):
+class WrongAnswer(NamedTuple):
     """A wrong answer about a name in a text, all three as numbers."""
 
     context: int
@@ -45,7 +45,7 @@ class Spot(NamedTuple):
     name: int
 
 
-class Spots(NamedTuple):
+class WrongAnswers(NamedTuple):
     """Many of them as columns; `lead` is by how much the wrong answer beat the right one (below 0: it did not)."""
 
     context: Ints
@@ -53,32 +53,32 @@ class Spots(NamedTuple):
     name: Ints
     lead: Array
 
-    def at(self, row: int) -> Spot:
-        return Spot(int(self.context[row]), int(self.string[row]), int(self.name[row]))
+    def at(self, row: int) -> WrongAnswer:
+        return WrongAnswer(int(self.context[row]), int(self.string[row]), int(self.name[row]))
 
 
-class Source(Protocol):
+class ExampleSource(Protocol):
     """What was kept of the questions, what its scores are, and whether words differ by case (as in Settings)."""
 
     scores: str
     case: str
 
-    def met(self, word: str) -> Spots:
+    def met(self, word: str) -> WrongAnswers:
         """The wrong answers with a word."""
 
-    def asked(self, first: Spot, second: Spot) -> tuple[Asked, Asked]:
+    def asked(self, first: WrongAnswer, second: WrongAnswer) -> tuple[AskedQuestion, AskedQuestion]:
         """What was asked about two names in the same text."""
 
 
-class _Wish(NamedTuple):
+class _WantedExample(NamedTuple):
     """An example that should be there: of a word for a pair of groups, a clear case or a usual one."""
 
     contrast: GroupPair
-    word: Word
+    word: WordDifference
     usual: bool
 
 
-def showcase(findings: Findings, groups: Groups, kept: Source, most: int = MOST) -> list[Example]:
+def showcase(findings: Findings, groups: NameGroups, kept: ExampleSource, most: int = MOST) -> list[Example]:
     """At most `most` examples, the most telling first: pairs of groups take turns, and so do equally telling words."""
     contrasts = contrasts_of(groups)
     waiting = _wishes(findings, contrasts)
@@ -86,9 +86,9 @@ def showcase(findings: Findings, groups: Groups, kept: Source, most: int = MOST)
     labels = _labels(groups, contrasts)
     examples: list[Example] = []
     times: dict[str, int] = {}
-    used: set[tuple[Spot, Spot]] = set()
+    used: set[tuple[WrongAnswer, WrongAnswer]] = set()
 
-    def order(wish: _Wish) -> tuple[bool, int, int, float, str]:
+    def order(wish: _WantedExample) -> tuple[bool, int, int, float, str]:
         word = wish.word
         return wish.usual and word.rank < 2, word.rank, times.get(word.word, 0), -abs(word.rd), word.word
 
@@ -110,24 +110,26 @@ def showcase(findings: Findings, groups: Groups, kept: Source, most: int = MOST)
     return examples
 
 
-def _wishes(findings: Findings, contrasts: Sequence[GroupPair]) -> list[list[_Wish]]:
+def _wishes(findings: Findings, contrasts: Sequence[GroupPair]) -> list[list[_WantedExample]]:
     """The wishes of every contrast; those with most clear words first, as in the report."""
-    words: dict[tuple[str, str], list[Word]] = {}
+    words: dict[tuple[str, str], list[WordDifference]] = {}
     for word in words_in(findings):
         words.setdefault((word.group_a, word.group_b), []).append(word)
     found = []
     for contrast in contrasts:
         own = words.get((contrast.first, contrast.second), [])
         own = sorted(own, key=lambda word: (word.rank, -abs(word.rd), word.word))[:WORDS]
-        clear_cases = [_Wish(contrast, word, usual=word.rank == 2) for word in own]
-        found.append([*clear_cases, *(_Wish(contrast, word, usual=True) for word in own if word.rank < 2)])
+        clear_cases = [_WantedExample(contrast, word, usual=word.rank == 2) for word in own]
+        found.append([*clear_cases, *(_WantedExample(contrast, word, usual=True) for word in own if word.rank < 2)])
     return sorted(found, key=lambda wishes: -sum(wish.word.clear for wish in wishes))
 
 
 # --- choosing
 
 
-def _pair(spots: Spots, wish: _Wish, names: int, used: set[tuple[Spot, Spot]]) -> tuple[int, int] | None:
+def _pair(
+    spots: WrongAnswers, wish: _WantedExample, names: int, used: set[tuple[WrongAnswer, WrongAnswer]]
+) -> tuple[int, int] | None:
     """Rows of a name of either side in one text, with the same wrong answer where both met it; None where there is
     none."""
     for same in (True, False):
@@ -137,7 +139,7 @@ def _pair(spots: Spots, wish: _Wish, names: int, used: set[tuple[Spot, Spot]]) -
     return None
 
 
-def _ordered(spots: Spots, wish: _Wish, names: int, *, same: bool) -> Iterator[tuple[int, int]]:
+def _ordered(spots: WrongAnswers, wish: _WantedExample, names: int, *, same: bool) -> Iterator[tuple[int, int]]:
     """Rows of one name of either side that can be shown together, the best first.
 
     A clear case is one where the wrong answer beats the right one about a name of the side that RD says and not about
@@ -171,7 +173,7 @@ def _strata(contrast: GroupPair, names: int) -> tuple[NDArray[np.int64], NDArray
 
 
 def _of_side(
-    spots: Spots, key: NDArray[np.int64], stratum: NDArray[np.int64], value: NDArray[np.float64]
+    spots: WrongAnswers, key: NDArray[np.int64], stratum: NDArray[np.int64], value: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The different keys of a side, each with the row that has the lowest value."""
     rows = np.flatnonzero(stratum[spots.name] >= 0)
@@ -184,7 +186,7 @@ def _of_side(
 # --- saying
 
 
-def _labels(groups: Groups, contrasts: Sequence[GroupPair]) -> list[list[str]]:
+def _labels(groups: NameGroups, contrasts: Sequence[GroupPair]) -> list[list[str]]:
     """What every name's group is called in the findings, its own name first and then those of pooled ones."""
     labels = [[group.name] for group in groups.groups for _ in group.names]
     for contrast in contrasts:
@@ -196,13 +198,13 @@ def _labels(groups: Groups, contrasts: Sequence[GroupPair]) -> list[list[str]]:
 
 
 def _example(
-    wish: _Wish,
-    pair: tuple[Spot, Spot],
+    wish: _WantedExample,
+    pair: tuple[WrongAnswer, WrongAnswer],
     beaten: Sequence[bool],
-    groups: Groups,
+    groups: NameGroups,
     labels: Sequence[Sequence[str]],
     told: set[tuple[str, str, str]],
-    kept: Source,
+    kept: ExampleSource,
 ) -> Example:
     own, names = [labels[spot.name] for spot in pair], [groups.all_names()[spot.name] for spot in pair]
     asked = kept.asked(*pair)
@@ -221,7 +223,7 @@ def _example(
     return Example(about, asked, kept.scores, _note(wish, people, beaten))
 
 
-def _note(wish: _Wish, people: Sequence[str], beaten: Sequence[bool]) -> str:
+def _note(wish: _WantedExample, people: Sequence[str], beaten: Sequence[bool]) -> str:
     told = f"A wrong answer with “{wish.word.word}” "
     match beaten:
         case [True, True]:
@@ -244,7 +246,7 @@ def _note(wish: _Wish, people: Sequence[str], beaten: Sequence[bool]) -> str:
 
 
 @dataclass(frozen=True)
-class _Text:
+class _KeptContext:
     """What is kept of one context: scores (name, string), NaN where a name's pool has not the string."""
 
     names: Ints
@@ -264,17 +266,17 @@ class _Text:
 class ScoredAnswers:
     """Some names and wrong answers of every context, or of every second (third, …) where there are many."""
 
-    groups: Groups
+    groups: NameGroups
     contexts: Sequence[Context]
     case: str
     told: Callable[[str, str], str] = lambda context, question: ""  # a prompt, where the model reads one
     scores: str = (
         "how good the model finds each answer; of three answers it chooses the highest; ▸ is the highest of these"
     )
-    _texts: dict[int, _Text] = field(default_factory=dict)
-    _met: dict[str, Spots] = field(default_factory=dict)
+    _texts: dict[int, _KeptContext] = field(default_factory=dict)
+    _met: dict[str, WrongAnswers] = field(default_factory=dict)
 
-    def add(self, number: int, pool: Pools, scores: Array, vocabulary: Sequence[str]) -> None:
+    def add(self, number: int, pool: DistractorPools, scores: Array, vocabulary: Sequence[str]) -> None:
         """A context with its scores: of each name in turn the right answer's, then its pool's."""
         known = ~np.isnan(scores[pool.offsets[:-1] + np.arange(pool.names)])  # (name,): the right answer's
         names = [name for name in self._names(number) if len(pool.of(name)) > 1 and known[name]]
@@ -292,7 +294,7 @@ class ScoredAnswers:
             table[row, string] = each[member]
         right = scores[starts].astype(np.float32)
         places = np.array(names, np.int64)
-        self._texts[number] = _Text(places, pool.words, pool.glue, pool.strings[strings], table, right)
+        self._texts[number] = _KeptContext(places, pool.words, pool.glue, pool.strings[strings], table, right)
 
     def _names(self, number: int) -> list[int]:
         """Some names of every group: the first in the first context, the next in the second, and so on."""
@@ -302,37 +304,40 @@ class ScoredAnswers:
             at += size
         return found
 
-    def met(self, word: str) -> Spots:
+    def met(self, word: str) -> WrongAnswers:
         """The wrong answers with a word."""
         if word not in self._met:
             whole = np.zeros(0, np.int64)
-            parts = [Spots(whole, whole, whole, np.zeros(0)), *(self._met_in(number, word) for number in self._texts)]
-            self._met[word] = Spots(*map(np.concatenate, zip(*parts, strict=True)))
+            parts = [
+                WrongAnswers(whole, whole, whole, np.zeros(0)),
+                *(self._met_in(number, word) for number in self._texts),
+            ]
+            self._met[word] = WrongAnswers(*map(np.concatenate, zip(*parts, strict=True)))
         return self._met[word]
 
-    def _met_in(self, number: int, word: str) -> Spots:
+    def _met_in(self, number: int, word: str) -> WrongAnswers:
         text = self._texts[number]
         places = [place for place, each in enumerate(text.words) if said(each, self.case) == word]
         has = np.isin(text.strings, places).any(axis=1)
         name, string = np.nonzero(np.isfinite(text.scores) & has)
         lead = text.scores[name, string].astype(np.float64) - text.right[name]
-        return Spots(np.full(len(name), number), string, text.names[name], lead)
+        return WrongAnswers(np.full(len(name), number), string, text.names[name], lead)
 
-    def asked(self, first: Spot, second: Spot) -> tuple[Asked, Asked]:
+    def asked(self, first: WrongAnswer, second: WrongAnswer) -> tuple[AskedQuestion, AskedQuestion]:
         """The answers that two names met in the same text: the right one, the two spots', and the highest of both."""
         text = self._texts[first.context]
         one, other = (int(np.flatnonzero(text.names == spot.name)[0]) for spot in (first, second))
         shown = list(dict.fromkeys([first.string, second.string, *text.best(one), *text.best(other)]))[: OPTIONS - 1]
         return self._asked(first.context, one, shown), self._asked(first.context, other, shown)
 
-    def _asked(self, number: int, row: int, strings: Sequence[int]) -> Asked:
+    def _asked(self, number: int, row: int, strings: Sequence[int]) -> AskedQuestion:
         text = self._texts[number]
         name = self.groups.all_names()[text.names[row]]
         filled = self.contexts[number].filled(name)
         own = [string for string in strings if np.isfinite(text.scores[row, string])]
         answers = [answer.replace(NAME, name) for answer in answers_of(text.strings[own], text.words, text.glue)]
         scores = [float(text.scores[row, string]) for string in own]
-        return Asked(
+        return AskedQuestion(
             filled.context,
             filled.question,
             options_of([filled.answer, *answers], [float(text.right[row]), *scores], 0),
@@ -353,7 +358,7 @@ def options_of(answers: Sequence[str], scores: Sequence[float], right: int) -> l
     ]
 
 
-def _with_words(pool: Pools, members: Ints, vocabulary: Sequence[str], case: str, number: int) -> Ints:
+def _with_words(pool: DistractorPools, members: Ints, vocabulary: Sequence[str], case: str, number: int) -> Ints:
     """Some strings with each word of the vocabulary, of those that are among the members: what most names have first,
     then any."""
     numbered = {word: place for place, word in enumerate(vocabulary)}

@@ -19,18 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.probes.base import Probe
-from assay.probes.contrast import SEED, Change, Common, Contrast, change_of
+from assay.probes.contrast import SEED, Common, Contrast, PairedChange, change_of
 from assay.probes.sodapop.analyse import GroupPair, contrasts_of
 from assay.probes.sodapop.metrics import Array
-from assay.probes.sodapop.names import Group, Groups
-from assay.probes.sodapop.rates import Rates
+from assay.probes.sodapop.names import NameGroup, NameGroups
+from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.results.findings import Cell, Table
 from assay.stats import MIN_UNITS, contribution_p, sign_flip_p
 from assay.stats.clusters import two_clusters
 
 if TYPE_CHECKING:
-    from assay.probes.sodapop.method import Gathered
+    from assay.probes.sodapop.method import SodapopAnswers
 
 WORD_DIFFERENCES = "word_differences"
 COLUMNS = ("group_a", "group_b", "word", "rd_baseline", "rd_model", "difference", "low", "high", "p", "q")
@@ -40,7 +40,9 @@ _RANGE = (-4.0, 4.0)  # of a difference of two RD
 _ZERO = 1e-12
 
 
-def paired(probe: Probe, one: Gathered, other: Gathered, resamples: int, *, by_word: bool = True) -> Contrast:
+def paired(
+    probe: Probe, one: SodapopAnswers, other: SodapopAnswers, resamples: int, *, by_word: bool = True
+) -> Contrast:
     """The changes from one model to the other on the names, contexts and words that both have; `by_word` also those
     of each word's RD.
     """
@@ -69,14 +71,14 @@ def paired(probe: Probe, one: Gathered, other: Gathered, resamples: int, *, by_w
     return Contrast(changes, counts, tables, notes)
 
 
-def _in_common(one: Gathered, other: Gathered) -> tuple[Groups, tuple[Rates, Rates]]:
+def _in_common(one: SodapopAnswers, other: SodapopAnswers) -> tuple[NameGroups, tuple[SuccessRates, SuccessRates]]:
     """The success rates of two runs on the names, contexts and words that both have."""
     theirs = {(group.name, name) for group in other.groups.groups for name in group.names}
     kept = []
     for group in one.groups.groups:
         names = tuple(name for name in group.names if (group.name, name) in theirs)
-        kept += [Group(group.name, names, group.attributes)] if names else []
-    groups = Groups(tuple(kept))
+        kept += [NameGroup(group.name, names, group.attributes)] if names else []
+    groups = NameGroups(tuple(kept))
     known = {len(context) for context in (*one.contexts, *other.contexts)}
     keys = [[context[:1] if 1 in known else context for context in side.contexts] for side in (one, other)]
     contexts = [key for key in dict.fromkeys(keys[0]) if key in set(keys[1])]
@@ -89,17 +91,17 @@ def _in_common(one: Gathered, other: Gathered) -> tuple[Groups, tuple[Rates, Rat
     return groups, (first.with_words(defined), second.with_words(defined))
 
 
-def _taken(rates: Rates, contexts: Sequence[int], names: Sequence[str], words: Sequence[str]) -> Rates:
+def _taken(rates: SuccessRates, contexts: Sequence[int], names: Sequence[str], words: Sequence[str]) -> SuccessRates:
     place, number = ({text: k for k, text in enumerate(texts)} for texts in (rates.names, rates.words))
     rows = np.ix_(
         np.array(contexts, np.int64),
         np.array([place[name] for name in names], np.int64),
         np.array([number[word] for word in words], np.int64),
     )
-    return Rates(tuple(names), tuple(words), rates.successes[rows], rates.distractors[rows], rates.pooled[rows])
+    return SuccessRates(tuple(names), tuple(words), rates.successes[rows], rates.distractors[rows], rates.pooled[rows])
 
 
-def _separation(probe: Probe, sr: tuple[Array, Array], contrast: GroupPair, seeds: tuple[int, int]) -> Change:
+def _separation(probe: Probe, sr: tuple[Array, Array], contrast: GroupPair, seeds: tuple[int, int]) -> PairedChange:
     """The change of KMeans' accuracy for a pair of groups."""
     first = np.arange(len(contrast.a) + len(contrast.b)) < len(contrast.a)
     rows = np.concatenate([contrast.a, contrast.b])
@@ -122,7 +124,7 @@ def _right(vectors: Array, first: NDArray[np.bool_], seed: int) -> Array:
 
 
 def _words(
-    rates: tuple[Rates, Rates], sr: tuple[Array, Array], contrasts: Sequence[GroupPair], resamples: int
+    rates: tuple[SuccessRates, SuccessRates], sr: tuple[Array, Array], contrasts: Sequence[GroupPair], resamples: int
 ) -> Table:
     """The change of every word's RD in every contrast, those with the greatest change first; without q."""
     drawn = rd_replicates(rates, [each.sides for each in contrasts], resamples, SEED)

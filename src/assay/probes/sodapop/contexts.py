@@ -21,7 +21,7 @@ from typing import NamedTuple, NoReturn
 from assay.datasets.catalogue import forms
 from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, open_text
-from assay.files.rows import Bad, Row, rows_of
+from assay.files.rows import BadRows, Row, rows_of
 from assay.results.formatting import clipped
 
 NAME = "\ue000"
@@ -38,7 +38,7 @@ PAPER_NAME = "Bethany"
 PAPER_LINES, PAPER_CONTEXTS, PAPER_QUESTION = 321, 50, f"How would you describe {PAPER_NAME}?"
 
 
-class Filled(NamedTuple):
+class FilledContext(NamedTuple):
     """The texts of a context with a name filled in."""
 
     context: str
@@ -60,9 +60,11 @@ class Context:
     answer: str
     place: str
 
-    def filled(self, name: str) -> Filled:
+    def filled(self, name: str) -> FilledContext:
         """The texts with a name put in; a possessive is always the name and "'s" (James's)."""
-        return Filled(*(text.replace(NAME, name) for text in (self.text, self.question, self.prompt, self.answer)))
+        return FilledContext(
+            *(text.replace(NAME, name) for text in (self.text, self.question, self.prompt, self.answer))
+        )
 
 
 # --- questions and their prompts
@@ -71,7 +73,7 @@ _NOBODY = frozenset({"Others", "Everyone", "Everybody", "People", "He", "I", "It
 
 
 @dataclass(frozen=True)
-class _Question:
+class _QuestionPattern:
     """A question of Social IQa, and its prompt: the usual one, and others before answers that begin with some words."""
 
     pattern: str
@@ -89,14 +91,14 @@ class _Question:
 
 
 @cache
-def _questions() -> dict[str, _Question]:
+def _questions() -> dict[str, _QuestionPattern]:
     """Those that have a prompt, by what they ask for; data/sodapop/questions.toml says how they are written."""
     table = tomllib.loads(QUESTIONS.read_text(encoding="utf-8").replace("NAME", NAME))
     words = {"VERBS": table.pop("verbs"), "SENTENCES": table.pop("sentences")}
     found = {}
     for kind, entry in table.items():
         others = {word: prompt for some, prompt in entry.get("before", ()) for word in words.get(some, some).split()}
-        found[kind] = _Question(entry["question"], entry["prompt"], others)
+        found[kind] = _QuestionPattern(entry["question"], entry["prompt"], others)
     return found
 
 
@@ -113,13 +115,13 @@ def starter_contexts() -> list[Context]:
     ]
 
 
-def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: Bad | None = None) -> list[Context]:
+def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: BadRows | None = None) -> list[Context]:
     """The contexts of a file in Social IQa's format that have the questions asked for; other rows are passed over.
 
     A row with such a question that cannot be used, because its context does not name the person, say, is an error or,
     where bad rows are to be skipped, noted in `bad`.
     """
-    bad = bad or Bad(skip=False)
+    bad = bad or BadRows(skip=False)
     contexts = _contexts(path, rows_of(path, bad), [DESCRIBE] if questions == DESCRIBE else [*_questions()], bad)
     if not contexts:
         wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a Social IQa question about NAME"
@@ -139,7 +141,7 @@ def paper_file(folder: Path, what: str = "the paper's contexts") -> Path:
 
 def paper_contexts(path: Path) -> list[Context]:
     """The paper's 50 contexts: the descriptions of Bethany in the first 321 lines of SODAPOP's copy of Social IQa."""
-    bad = Bad(skip=False)
+    bad = BadRows(skip=False)
     rows = [(line, row) for line, row in rows_of(path, bad) if row.get("question") == PAPER_QUESTION]
     contexts = _contexts(path, [(line, row) for line, row in rows if line <= PAPER_LINES], [DESCRIBE], bad)
     if len(contexts) != PAPER_CONTEXTS:
@@ -150,7 +152,7 @@ def paper_contexts(path: Path) -> list[Context]:
     return contexts
 
 
-def _contexts(path: Path, found: Iterable[tuple[int, Row]], kinds: Sequence[str], bad: Bad) -> list[Context]:
+def _contexts(path: Path, found: Iterable[tuple[int, Row]], kinds: Sequence[str], bad: BadRows) -> list[Context]:
     rows = list(found)
     labels = _labels(path) if any("correct" not in row for _, row in rows) else []
     contexts = []

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from assay.probes.diagnose import Array, diagnosed, place_shares, ties_of
-from assay.probes.question_format import Listing
-from assay.probes.sodapop.listed_answers import Chosen
-from assay.probes.sodapop.pools import Pools
-from assay.probes.sodapop.settings import Settings
+from assay.probes.question_format import QuestionFormat
+from assay.probes.sodapop.listed_answers import PositionTally
+from assay.probes.sodapop.pools import DistractorPools
+from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.unusable import doubts, readable_with, unreadable
-from assay.results.diagnosis import Diagnosis, Place, Ties
+from assay.results.diagnosis import Diagnosis, PositionShare, Ties
 from assay.results.findings import NEAR_TIE
 from assay.results.verdict import Grounds
 
@@ -31,7 +31,7 @@ _MISSING = {
 }
 
 
-def ties_with_right(pool: Pools, scores: Array) -> Ties | None:
+def ties_with_right(pool: DistractorPools, scores: Array) -> Ties | None:
     """Wrong answers that score as the right one does; `scores` as in `rates.successes`."""
     sizes = np.diff(pool.offsets)
     rights = pool.offsets[:-1] + np.arange(len(sizes))
@@ -39,7 +39,7 @@ def ties_with_right(pool: Pools, scores: Array) -> Ties | None:
 
 
 @dataclass
-class Placed:
+class PositionCounter:
     """Counts questions of results by pool (a name in a context) and number of choices: where the answers were, then
     where the right ones. A tie does not count as an answer.
     """
@@ -60,7 +60,7 @@ class Placed:
             counts[choices + label] += 1
             self.right += chosen == label
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[PositionShare]:
         """A model to which places mean nothing is right as often wherever the right answer is, and its wrong answers
         are spread evenly over the other places; where the right one never moves, place and content are one, and there
         is nothing to tell. The test clusters by pools: their questions share a name and a text.
@@ -79,9 +79,11 @@ class Placed:
         return place_shares(names, chosen, expected, chosen.sum(axis=1))
 
 
-def diagnosis_of(ties: Ties | None, placed: Placed | Chosen | None, settings: Settings) -> Diagnosis:
+def diagnosis_of(
+    ties: Ties | None, placed: PositionCounter | PositionTally | None, settings: SodapopSettings
+) -> Diagnosis:
     """The diagnosis of a run whose answers were scored alone or listed, or of results from elsewhere."""
-    if isinstance(placed, Chosen):
+    if isinstance(placed, PositionTally):
         told = placed.places(), placed.exchanged(), placed.all_ties()
         missing = {"places": _UNDECIDED, "exchanged": _UNDECIDED, "ties": _UNSCORED}
         return diagnosed(settings, _MISSING | missing, places=told[0], exchanged=told[1], ties=told[2])
@@ -91,9 +93,11 @@ def diagnosis_of(ties: Ties | None, placed: Placed | Chosen | None, settings: Se
     return diagnosed(settings, _MISSING | {"places": _FIXED}, places=placed.places(), ties=found)
 
 
-def grounds_of(placed: Placed | Chosen | None, settings: Settings, listing: Listing | None) -> Grounds | None:
+def grounds_of(
+    placed: PositionCounter | PositionTally | None, settings: SodapopSettings, listing: QuestionFormat | None
+) -> Grounds | None:
     """Whether the answers of a run can be read; None if they are scores."""
-    if not isinstance(placed, Chosen) or listing is None:
+    if not isinstance(placed, PositionTally) or listing is None:
         return None
     step = readable_with(placed.lost, tokens=listing.tokens, answer="")
     reasons = unreadable(placed.lost, placed.given, settings.unusable, step)

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assay.asking.messages import Prompt
+from assay.asking.messages import PromptRecord
 from assay.asking.plan import Ask, digest_of
 from assay.asking.queries import ChoiceQuery
 from assay.errors import UsageError
-from assay.probes.question_format import ABILITIES, Listing, Question, listing_of, note_on
+from assay.probes.question_format import ABILITIES, ListedQuestion, QuestionFormat, listing_of, note_on
 from assay.probes.sodapop.contexts import Context
-from assay.probes.sodapop.settings import BUILTIN, EXACT, LETTERS, OPTIONS, Settings
+from assay.probes.sodapop.settings import BUILTIN, EXACT, LETTERS, OPTIONS, SodapopSettings
 
 WRONG = "(a wrong answer)", "(another wrong answer)"
 """Stand for them in the prompt of run.json, which is made before they are written."""
 
 
 @dataclass(frozen=True)
-class Form:
+class SodapopForm:
     """`listing` is how three answers are listed; None where every answer is scored by itself.
 
     `reads` says that the model reads a prompt, `sent` that questions are requests to an endpoint.
     """
 
-    listing: Listing | None = None
+    listing: QuestionFormat | None = None
     reads: bool = False
     sent: bool = False
     chat: bool = True
@@ -50,15 +50,15 @@ class Form:
         """A question for people to read whose answers are scored by themselves; empty where no prompt is read."""
         return ChoiceQuery(context, question, ()).prompt if self.reads else ""
 
-    def prompts(self, contexts: Sequence[Context], name: str) -> dict[str, Prompt]:
+    def prompts(self, contexts: Sequence[Context], name: str) -> dict[str, PromptRecord]:
         """How the answers are asked for, by the first question."""
         if not self.reads or not contexts:
             return {}
         filled = contexts[0].filled(name)
         if self.listing is None:
             query = ChoiceQuery(filled.context, filled.question, ())
-            return {"answers": Prompt(self.name, query.prompt, query.plain, digest_of([self.name]))}
-        asked = Question(filled.context, filled.question, (filled.answer, *WRONG))
+            return {"answers": PromptRecord(self.name, query.prompt, query.plain, digest_of([self.name]))}
+        asked = ListedQuestion(filled.context, filled.question, (filled.answer, *WRONG))
         return {"answers": self.listing.prompt(asked, self.name)}
 
     def notes(self) -> Iterator[str]:
@@ -71,11 +71,11 @@ class Form:
             yield "endpoint answers (form=options): the log probability of each answer's tokens after the prompt"
 
 
-SCORED = Form()
+SCORED = SodapopForm()
 """Every answer is scored alone, by a model that was trained for it."""
 
 
-def form_of(settings: Settings, ask: Ask) -> Form:
+def form_of(settings: SodapopSettings, ask: Ask) -> SodapopForm:
     """How this model is asked; UsageError for settings that do not fit the model or each other."""
     able = ask.abilities & ABILITIES
     reads, chat = bool(able & {"listed", "text"}), settings.chat == "auto"
@@ -88,7 +88,7 @@ def form_of(settings: Settings, ask: Ask) -> Form:
         wanted = OPTIONS if "choice" in able and not (ask.ways and named) else LETTERS
     if wanted == OPTIONS:
         _require_options(settings, able, bool(ask.ways))
-        return Form(reads=reads, sent=bool(ask.ways), chat=chat)
+        return SodapopForm(reads=reads, sent=bool(ask.ways), chat=chat)
     if not reads:
         problem = f"form={LETTERS} is for language models, but this model was trained to compare options."
         raise UsageError(problem, f"--set form={OPTIONS}", code="unsupported", key="form")
@@ -101,10 +101,10 @@ def form_of(settings: Settings, ask: Ask) -> Form:
             problem = f"{key}={given} is for form={OPTIONS}."
             raise UsageError(problem, f"--set {key}={needed}", code="unsupported", key=key)
     listing = listing_of(settings.answer, settings.samples, ask, chat=chat, tokens=settings.tokens)
-    return Form(listing, reads, bool(ask.ways), chat)
+    return SodapopForm(listing, reads, bool(ask.ways), chat)
 
 
-def _require_options(settings: Settings, able: frozenset[str], endpoint: bool) -> None:
+def _require_options(settings: SodapopSettings, able: frozenset[str], endpoint: bool) -> None:
     if "choice" not in able:
         problem = f"form={OPTIONS} scores each answer alone, which this model does not support."
         raise UsageError(problem, f"--set form={LETTERS}", code="missing-ability", key="form")
@@ -113,12 +113,12 @@ def _require_options(settings: Settings, able: frozenset[str], endpoint: bool) -
         raise UsageError(f"answer={settings.answer} is for {why}.", "Leave it out.", code="unsupported", key="answer")
 
 
-def filler_named(settings: Settings, ask: Ask) -> str | None:
+def filler_named(settings: SodapopSettings, ask: Ask) -> str | None:
     """The model that fills masks; None is the audited one."""
     return settings.fill_model or (None if "fill" in ask.abilities else BUILTIN)
 
 
-def filler_of(settings: Settings, ask: Ask) -> Ask:
+def filler_of(settings: SodapopSettings, ask: Ask) -> Ask:
     """The model that fills masks."""
     named = filler_named(settings, ask)
     filler = ask.of(named) if named else ask

@@ -25,9 +25,9 @@ from assay.probes.base import PRESETS, Request
 from assay.probes.sodapop import spelled
 from assay.probes.sodapop.contexts import NAME
 from assay.probes.sodapop.method import Sodapop, SodapopPrepared, pools_of, short_pools
-from assay.probes.sodapop.name_builder import APPENDIX_A, SECTION_2, GroupTable, Rules, as_json, build_from_files
+from assay.probes.sodapop.name_builder import APPENDIX_A, SECTION_2, GroupTable, NameRules, as_json, build_from_files
 from assay.probes.sodapop.plans import answers_of
-from assay.probes.sodapop.pools import Pools
+from assay.probes.sodapop.pools import DistractorPools
 
 RULES = {"section2": SECTION_2, "appendix_a": APPENDIX_A}
 
@@ -44,18 +44,19 @@ LETTERS = "ABC"
 
 
 @dataclass(frozen=True)
-class Names:
+class NameGroupWriter:
     """Groups of names from tables, to be written as a file for `--set groups=FILE`."""
 
     tables: tuple[Path, ...]
-    rules: Rules = SECTION_2
+    rules: NameRules = SECTION_2
 
     counted: ClassVar[str] = "names, in groups"
 
     @staticmethod
-    def parse(given: Mapping[str, str]) -> Names:
+    def parse(given: Mapping[str, str]) -> NameGroupWriter:
         """
-        >>> Names.parse({"tables": "a.csv,b.csv", "per_group": "40", "race_threshold": "EA:0.9,HS:0.8"}).rules.per_group
+        >>> given = {"tables": "a.csv,b.csv", "per_group": "40", "race_threshold": "EA:0.9,HS:0.8"}
+        >>> NameGroupWriter.parse(given).rules.per_group
         40
         """
         if not given.get("tables"):
@@ -63,7 +64,9 @@ class Names:
             raise UsageError(problem, remedy, code="missing-setting", key="tables")
         rules = RULES[_one_of("rules", given.get("rules", "section2"), RULES)]
         changed = {key: read(key, given[key]) for key, read in _READERS.items() if key in given}
-        return Names(tuple(Path(name).expanduser() for name in given["tables"].split(",")), replace(rules, **changed))
+        return NameGroupWriter(
+            tuple(Path(name).expanduser() for name in given["tables"].split(",")), replace(rules, **changed)
+        )
 
     @cached_property
     def groups(self) -> GroupTable:
@@ -86,7 +89,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Questions:
+class SodapopQuestionWriter:
     """Questions with three options about every name, one object a line."""
 
     prepared: SodapopPrepared
@@ -118,7 +121,7 @@ class Questions:
         return written
 
 
-def _questions(prepared: SodapopPrepared, number: int, pools: Pools) -> Iterator[dict[str, str]]:
+def _questions(prepared: SodapopPrepared, number: int, pools: DistractorPools) -> Iterator[dict[str, str]]:
     """The questions of one context, name by name."""
     answers = answers_of(pools.strings, pools.words, pools.glue)
     for place, name in enumerate(prepared.names):
@@ -138,7 +141,7 @@ def _questions(prepared: SodapopPrepared, number: int, pools: Pools) -> Iterator
             }
 
 
-def generation(method: Sodapop, request: Request) -> Names | Questions:
+def generation(method: Sodapop, request: Request) -> NameGroupWriter | SodapopQuestionWriter:
     """The generation that a user asks for."""
     given = dict(request.settings)
     what = given.pop("what", None)
@@ -154,9 +157,9 @@ def generation(method: Sodapop, request: Request) -> Names | Questions:
             problem = f"there is no setting {key!r} for {what}; there are {', '.join(known)}."
             raise UsageError(problem, f"--set {known[0]}=…", code="unknown-setting", key=key)
     if what == "names":
-        return Names.parse(given)
+        return NameGroupWriter.parse(given)
     preset = _one_of("preset", given.pop("preset", PRESETS[0]), PRESETS)
-    return Questions(method.prepared(replace(request, preset=preset, settings=given)))
+    return SodapopQuestionWriter(method.prepared(replace(request, preset=preset, settings=given)))
 
 
 def _require_file(out: Path) -> None:

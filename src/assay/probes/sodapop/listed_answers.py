@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from assay.asking.queries import Answers, Status
 from assay.probes.diagnose import all_ties, leads, place_shares, ties_of
 from assay.probes.sodapop.metrics import Array
-from assay.probes.sodapop.pools import Pools
-from assay.results.diagnosis import Exchanged, Place, Ties
+from assay.probes.sodapop.pools import DistractorPools
+from assay.results.diagnosis import PositionShare, SwappedPairs, Ties
 from assay.results.formatting import plural, share
 
 Ints = NDArray[np.int64]
@@ -31,7 +31,7 @@ _OTHERS = np.array([[1, 2], [0, 2], [0, 1]])
 """(order, 2): the other two."""
 
 
-class Questions(NamedTuple):
+class ContextQuestions(NamedTuple):
     """The questions of one context, each in two orders.
 
     `member` (question, 2) are places among the pool's members: the distractor and its partner. Where a pool is odd, one
@@ -48,7 +48,7 @@ class Questions(NamedTuple):
         """Where each answer is shown (question, order, answer)."""
         return np.argsort(self.orders, axis=2)
 
-    def rows(self, pool: Pools) -> NDArray[np.int32]:
+    def rows(self, pool: DistractorPools) -> NDArray[np.int32]:
         """Names, and strings as they are shown, question by question and order by order (row, 4)."""
         strings = np.column_stack([np.zeros(len(self.name), np.int64), pool.members[self.member]])  # 0 is the right one
         shown = np.take_along_axis(strings[:, None, :], self.orders, axis=2).reshape(-1, OPTIONS)
@@ -59,25 +59,25 @@ class Questions(NamedTuple):
         return np.take_along_axis(shares.reshape(-1, 2, OPTIONS), self.places, axis=2)
 
 
-def questions_of(pool: Pools, seed: int, context: int) -> Questions:
+def questions_of(pool: DistractorPools, seed: int, context: int) -> ContextQuestions:
     """All questions about all names; names with fewer than two distractors have none."""
     parts = [_questions(pool, name, np.random.default_rng([seed, context, OPTIONS])) for name in range(pool.names)]
-    return Questions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    return ContextQuestions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
-def _questions(pool: Pools, name: int, rng: np.random.Generator) -> Questions:
+def _questions(pool: DistractorPools, name: int, rng: np.random.Generator) -> ContextQuestions:
     size = len(pool.of(name))
     order = rng.permutation(size) if size > 1 else np.zeros(0, np.int64)
     pairs = np.concatenate([order, order[: len(order) % 2]]).reshape(-1, 2)  # the first once more where one is left
     counts = np.ones(pairs.shape, np.bool_)
     counts[len(order) // 2 :, 1] = False
     left_out = rng.permutation(np.arange(len(pairs)) % len(ROTATIONS))
-    return Questions(
+    return ContextQuestions(
         np.full(len(pairs), name), pairs + pool.offsets[name], counts, ROTATIONS[_OTHERS[left_out]].astype(np.int64)
     )
 
 
-def listed_successes(pool: Pools, questions: Questions, shares: Array) -> list[Array]:
+def listed_successes(pool: DistractorPools, questions: ContextQuestions, shares: Array) -> list[Array]:
     """How often each distractor of every name was likelier than the right answer: the mean over both orders.
 
     ½ where both are equally likely, and 0 where neither has any probability: the model named the partner, or nothing.
@@ -102,7 +102,7 @@ def usable(shares: Array, answers: Answers) -> Array:
 
 
 @dataclass
-class Chosen:
+class PositionTally:
     """Adds up, context by context, where the chosen answers stood, and what was not answered.
 
     A model that ignores places chooses an answer at any place: of the two orders of a question either is
@@ -128,7 +128,12 @@ class Chosen:
         return self.asked * self.samples
 
     def add(
-        self, pool: Pools, questions: Questions, shares: Array, answers: Answers, lost: Mapping[str, int] | None = None
+        self,
+        pool: DistractorPools,
+        questions: ContextQuestions,
+        shares: Array,
+        answers: Answers,
+        lost: Mapping[str, int] | None = None,
     ) -> None:
         """The answers in one context; `shares` are as they were shown (row, place), `lost` as `Listing.lost`."""
         self.lost.update(lost or {})
@@ -156,12 +161,12 @@ class Chosen:
         self.same += int((at[:, 0] == at[:, 1]).sum())
         self.pairs += len(at)
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[PositionShare]:
         at, expected = np.concatenate(self.at), np.concatenate(self.expected)
         return place_shares(PLACES, at, expected, at.sum(axis=1))
 
-    def exchanged(self) -> list[Exchanged]:
-        return [Exchanged(self.same, self.pairs)] if self.pairs else []
+    def exchanged(self) -> list[SwappedPairs]:
+        return [SwappedPairs(self.same, self.pairs)] if self.pairs else []
 
     def all_ties(self) -> Ties | None:
         return all_ties(self.ties)

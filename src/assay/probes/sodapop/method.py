@@ -16,7 +16,7 @@ from assay.config.settings import SCORE, as_written, read_settings
 from assay.datasets.catalogue import data_folder
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
-from assay.files.rows import Bad
+from assay.files.rows import BadRows
 from assay.presentation.elements import Presentation, Section
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
@@ -24,8 +24,8 @@ from assay.probes.diagnose import all_ties
 from assay.probes.question_format import option_scores
 from assay.probes.sodapop import spelled
 from assay.probes.sodapop.across import TITLES, across, asked_as, of_study, side_by_side
-from assay.probes.sodapop.analyse import Study, findings_of
-from assay.probes.sodapop.choose_examples import ScoredAnswers, Source, showcase
+from assay.probes.sodapop.analyse import AnalysisInputs, findings_of
+from assay.probes.sodapop.choose_examples import ExampleSource, ScoredAnswers, showcase
 from assay.probes.sodapop.choose_listed_examples import ListedAnswers
 from assay.probes.sodapop.compare_runs import paired
 from assay.probes.sodapop.contexts import (
@@ -37,22 +37,22 @@ from assay.probes.sodapop.contexts import (
     read_contexts,
     starter_contexts,
 )
-from assay.probes.sodapop.diagnose import Placed, diagnosis_of, grounds_of, ties_with_right
-from assay.probes.sodapop.form import SCORED, Form, filler_named, filler_of, form_of
-from assay.probes.sodapop.listed_answers import Chosen, listed_successes, questions_of, usable
-from assay.probes.sodapop.names import Groups, chosen_groups, control_columns, frequencies
+from assay.probes.sodapop.diagnose import PositionCounter, diagnosis_of, grounds_of, ties_with_right
+from assay.probes.sodapop.form import SCORED, SodapopForm, filler_named, filler_of, form_of
+from assay.probes.sodapop.listed_answers import PositionTally, listed_successes, questions_of, usable
+from assay.probes.sodapop.names import NameGroups, chosen_groups, control_columns, frequencies
 from assay.probes.sodapop.plans import LetterPlan, ScorePlan
-from assay.probes.sodapop.pools import Pools, grow, shared_pool
+from assay.probes.sodapop.pools import DistractorPools, grow, shared_pool
 from assay.probes.sodapop.present import present
-from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
+from assay.probes.sodapop.rates import SuccessCounter, SuccessRates, blind_scores, successes, vocabulary
 from assay.probes.sodapop.score_files import read_results
-from assay.probes.sodapop.settings import ALL, PRESETS, SHARED, SPARING, ScoreSettings, Settings
+from assay.probes.sodapop.settings import ALL, PRESETS, SHARED, SPARING, ScoreSettings, SodapopSettings
 from assay.probes.sodapop.split_words import split
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.results.diagnosis import Ties
 from assay.results.findings import Estimate, Findings, Table
 from assay.results.formatting import plural
-from assay.results.run import Kind, Run, StudyRun
+from assay.results.run import Run, RunKind, StudyRun
 
 SHORT = 2
 """The quick preset uses answers of this many words: longer ones have more distractors than it can score."""
@@ -66,11 +66,11 @@ _WORTH = 15
 class SodapopPrepared(Prepared):
     """The names to compare and their contexts; no contexts for results from elsewhere."""
 
-    chosen: Settings
-    groups: Groups
+    chosen: SodapopSettings
+    groups: NameGroups
     contexts: Sequence[Context]
     limited: bool = False
-    form: Form = SCORED
+    form: SodapopForm = SCORED
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class SodapopPrepared(Prepared):
 
 
 @dataclass(frozen=True)
-class Gathered:
+class SodapopAnswers:
     """The success rates of all names, some answers kept as examples, and what else is known about the names.
 
     `contexts` say what was told: text, question and right answer with NAME in the name's place, or the text alone.
@@ -86,25 +86,25 @@ class Gathered:
     were scored each by itself, `placed` of one whose answers were listed, or of somebody else's results.
     """
 
-    rates: Rates
-    groups: Groups
+    rates: SuccessRates
+    groups: NameGroups
     contexts: tuple[tuple[str, ...], ...]
-    kept: Source
+    kept: ExampleSource
     seed: int
     controls: NDArray[np.float64] | None = None
     filler: str | None = None
     notes: Sequence[str] = ()
     ties: Ties | None = None
-    placed: Placed | Chosen | None = None
+    placed: PositionCounter | PositionTally | None = None
 
 
-class Sodapop(Method[SodapopPrepared, Gathered]):
+class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
     """Writes wrong answers with a masked language model and measures which of them fool the audited model."""
 
     answer_options = frozenset({"labels-from", "only"})
 
     def prepare(self, request: Request, ask: Ask) -> SodapopPrepared:
-        given = read_settings(Settings, request.settings, self.probe.name, **_preset(request))
+        given = read_settings(SodapopSettings, request.settings, self.probe.name, **_preset(request))
         filler_of(given, ask)
         form, filler = form_of(given, ask), filler_named(given, ask)
         prepared = self.prepared(request, form)
@@ -118,11 +118,11 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         prompts = form.prompts(prepared.contexts, prepared.names[0])
         return replace(prepared, chosen=chosen, settings=as_written(chosen), notes=notes, prompts=prompts)
 
-    def prepared(self, request: Request, form: Form | None = None) -> SodapopPrepared:
+    def prepared(self, request: Request, form: SodapopForm | None = None) -> SodapopPrepared:
         """What is asked, independent of the model."""
         form = form or SCORED
         preset = {**_preset(request), **(SPARING[request.preset] if form.sparing else {})}
-        settings = read_settings(Settings, request.settings, self.probe.name, **preset)
+        settings = read_settings(SodapopSettings, request.settings, self.probe.name, **preset)
         every, named = chosen_groups(settings.groups)
         data = {named: every.digest}  # of all names, however many are asked about
         groups = (
@@ -143,12 +143,12 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         told = as_written(settings), data, stages, notes, request.seed
         return SodapopPrepared(*told, settings, groups, contexts, limit is not None, form)
 
-    def gather(self, prepared: SodapopPrepared, ask: Ask) -> Gathered:
+    def gather(self, prepared: SodapopPrepared, ask: Ask) -> SodapopAnswers:
         settings, contexts, names = prepared.chosen, prepared.contexts, prepared.names
         pools = [pools_of(prepared, ask, number) for number in range(len(contexts))]
         words = vocabulary(pools, settings.min_count, settings.case)
         _require_words(words, prepared)
-        counter = Counter(names, words, len(pools), settings.case)
+        counter = SuccessCounter(names, words, len(pools), settings.case)
         listed = prepared.form.listing is not None
         gathered = (self._listed if listed else self._scored)(prepared, ask, pools, counter)
         notes = [note for context, pool in zip(contexts, pools, strict=True) for note in short_pools(context, pool)]
@@ -161,7 +161,9 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         told = list(dict.fromkeys([*notes, *gathered.notes]))
         return replace(gathered, controls=control_columns(names, pieces, frequencies()), notes=told)
 
-    def _scored(self, prepared: SodapopPrepared, ask: Ask, pools: Sequence[Pools], counter: Counter) -> Gathered:
+    def _scored(
+        self, prepared: SodapopPrepared, ask: Ask, pools: Sequence[DistractorPools], counter: SuccessCounter
+    ) -> SodapopAnswers:
         """Every answer by itself."""
         settings, seed, words = prepared.chosen, prepared.seed, counter.rates.words
         kept = ScoredAnswers(prepared.groups, prepared.contexts, settings.case, prepared.form.told)
@@ -179,14 +181,16 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
             counter.add(number, pool, won, blind)
         notes = [f"of {plural(asked, 'answer')}, {missing:,} were not scored and are left out"] if missing else []
         rates = counter.rates.frequent(settings.min_count)
-        return Gathered(rates, prepared.groups, _told(prepared), kept, seed, notes=notes, ties=all_ties(ties))
+        return SodapopAnswers(rates, prepared.groups, _told(prepared), kept, seed, notes=notes, ties=all_ties(ties))
 
-    def _listed(self, prepared: SodapopPrepared, ask: Ask, pools: Sequence[Pools], counter: Counter) -> Gathered:
+    def _listed(
+        self, prepared: SodapopPrepared, ask: Ask, pools: Sequence[DistractorPools], counter: SuccessCounter
+    ) -> SodapopAnswers:
         """Three answers at a time."""
         listing, seed, case = prepared.form.listing, prepared.seed, prepared.chosen.case
         if listing is None:
             raise ValueError("answers are not listed")
-        chosen = Chosen(scored=listing.ability in ("choice", "listed"), samples=listing.times)
+        chosen = PositionTally(scored=listing.ability in ("choice", "listed"), samples=listing.times)
         kept = ListedAnswers(listing, case)
         for number, pool in enumerate(pools):
             questions = questions_of(pool, seed, number)
@@ -201,16 +205,16 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
             counter.add(number, pool, listed_successes(pool, questions, shares))
         rates = counter.rates.frequent(1)  # a name's answers may be missing here and there
         told = _told(prepared)
-        return Gathered(rates, prepared.groups, told, kept, seed, notes=[*chosen.notes()], placed=chosen)
+        return SodapopAnswers(rates, prepared.groups, told, kept, seed, notes=[*chosen.notes()], placed=chosen)
 
-    def findings(self, prepared: SodapopPrepared, data: Gathered) -> Findings:
+    def findings(self, prepared: SodapopPrepared, data: SodapopAnswers) -> Findings:
         settings = prepared.chosen
         grounds = grounds_of(data.placed, settings, prepared.form.listing)
         if prepared.contexts and (grounds is None or grounds.unusable is None):
             _require_words(data.rates.words, prepared)
         lexicon = read_lexicon(Path(settings.traits)) if settings.traits else packaged_lexicon()
         human = read_human(Path(settings.human), lexicon) if settings.human else ()
-        study = Study(prepared.groups, settings, lexicon, human, data.controls, prepared.seed)
+        study = AnalysisInputs(prepared.groups, settings, lexicon, human, data.controls, prepared.seed)
         found = findings_of(data.rates, study)
         examples = showcase(found, prepared.groups, data.kept)
         diagnosis = diagnosis_of(data.ties, data.placed, settings)
@@ -218,15 +222,15 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
 
     def read_files(
         self, files: Sequence[Path], request: Request, answers: str | None
-    ) -> tuple[SodapopPrepared, Gathered]:
+    ) -> tuple[SodapopPrepared, SodapopAnswers]:
         if answers is not None:
             problem = "SODAPOP's results hold probs or logits of the choices."
             raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
         given: Any = read_settings(ScoreSettings, request.settings, self.probe.name, remedy=SCORE)
-        settings = Settings(**vars(given))
+        settings = SodapopSettings(**vars(given))
         groups, _ = chosen_groups(settings.groups)
         found = read_results(files, settings, groups, request)
-        data = Gathered(found.rates, groups, found.contexts, found.kept, request.seed, placed=found.placed)
+        data = SodapopAnswers(found.rates, groups, found.contexts, found.kept, request.seed, placed=found.placed)
         prepared = SodapopPrepared(as_written(settings), {}, (), found.notes, request.seed, settings, groups, ())
         return prepared, data
 
@@ -235,18 +239,20 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
 
         return generation(self, request)
 
-    def recall(self, run: Run, again: Callable[[], tuple[SodapopPrepared, Gathered]]) -> Gathered:
+    def recall(self, run: Run, again: Callable[[], tuple[SodapopPrepared, SodapopAnswers]]) -> SodapopAnswers:
         data = again()[1]
-        if run.info.kind is Kind.PREDICTIONS:
+        if run.info.kind is RunKind.PREDICTIONS:
             return data
         filler = run.info.others.get(str(run.info.settings.get("fill_model")), run.info.model)
         return replace(data, filler=filler.digest)
 
-    def contrast(self, one: Gathered, other: Gathered, *, settings: Mapping[str, Any], common: bool) -> Contrast:
+    def contrast(
+        self, one: SodapopAnswers, other: SodapopAnswers, *, settings: Mapping[str, Any], common: bool
+    ) -> Contrast:
         return paired(self.probe, one, other, settings["resamples"])
 
     def contrast_about(
-        self, one: Gathered, other: Gathered, about: Sequence[Estimate], *, settings: Mapping[str, Any]
+        self, one: SodapopAnswers, other: SodapopAnswers, about: Sequence[Estimate], *, settings: Mapping[str, Any]
     ) -> Contrast:
         return paired(self.probe, one, other, settings["resamples"], by_word=False)
 
@@ -276,7 +282,7 @@ def _preset(request: Request) -> Mapping[str, Any]:
     return {key: preset[key] for key in preset if key != "compare"} if "groups" in request.settings else preset
 
 
-def _left_out(every: Groups, groups: Groups) -> list[str]:
+def _left_out(every: NameGroups, groups: NameGroups) -> list[str]:
     """A note on which groups a run did not ask about."""
     asked = {group.name for group in groups.groups}
     others = [group.name for group in every.groups if group.name not in asked]
@@ -292,7 +298,7 @@ def _require_words(words: Sequence[str], prepared: SodapopPrepared) -> None:
         raise DataError(problem, remedy, code="nothing-to-ask", key="min_count")
 
 
-def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> Pools:
+def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> DistractorPools:
     """The pools of one context for all names."""
     settings, seed, context = prepared.chosen, prepared.seed, prepared.contexts[number]
     shared = settings.distractors == SHARED
@@ -303,14 +309,14 @@ def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> Pools:
     return shared_pool(pools, len(prepared.names), settings, seed, sparing=prepared.form.sparing)
 
 
-def short_pools(context: Context, pools: Pools) -> list[str]:
+def short_pools(context: Context, pools: DistractorPools) -> list[str]:
     """A note if names have too few distractors to be asked about."""
     short = int((np.diff(pools.offsets) < 2).sum())
     note = f"{context.place}: {short} names have fewer than two distractors and are left out of this context"
     return [note] if short else []
 
 
-def _growers(groups: Groups, seed: int) -> tuple[str, ...]:
+def _growers(groups: NameGroups, seed: int) -> tuple[str, ...]:
     """For shared pools: one name of each group, drawn with the seed."""
     rng = np.random.default_rng(seed)
     return tuple(group.names[int(rng.integers(len(group.names)))] for group in groups.groups)
@@ -325,7 +331,7 @@ def _told(prepared: SodapopPrepared) -> tuple[tuple[str, ...], ...]:
 
 
 def _answers(
-    prepared: SodapopPrepared, number: int, pool: Pools
+    prepared: SodapopPrepared, number: int, pool: DistractorPools
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...]]:
     """What the plans about a context's answers begin with: names, texts, words and glue."""
     names, context = prepared.names, prepared.contexts[number]
@@ -333,7 +339,7 @@ def _answers(
     return names, texts, pool.words, pool.glue
 
 
-def _score_plan(prepared: SodapopPrepared, ask: Ask, number: int, pool: Pools) -> tuple[ScorePlan, Arrays]:
+def _score_plan(prepared: SodapopPrepared, ask: Ask, number: int, pool: DistractorPools) -> tuple[ScorePlan, Arrays]:
     rows = [np.concatenate([[0], pool.of(name)]) for name in range(pool.names)]  # the right answer first
     owner = np.repeat(np.arange(pool.names), [len(own) for own in rows])
     row = np.column_stack([owner, np.concatenate(rows)]).astype(np.int32)
@@ -342,9 +348,9 @@ def _score_plan(prepared: SodapopPrepared, ask: Ask, number: int, pool: Pools) -
     return ScorePlan(*own, ask.keep(arrays), len(row), prepared.form.chat), arrays
 
 
-def _read_contexts(settings: Settings, request: Request) -> tuple[list[Context], Path, list[str]]:
+def _read_contexts(settings: SodapopSettings, request: Request) -> tuple[list[Context], Path, list[str]]:
     """The contexts, the file that they are from, and what a reader must know about them."""
-    bad = Bad(request.skip_bad)
+    bad = BadRows(request.skip_bad)
     if settings.texts:
         path = Path(settings.texts)
         contexts = read_contexts(path, questions=settings.questions, bad=bad)
@@ -365,7 +371,7 @@ def _read_contexts(settings: Settings, request: Request) -> tuple[list[Context],
     return contexts[: settings.contexts], path, bad.notes("contexts")
 
 
-def _limited(settings: Settings, limit: int, groups: int, form: Form) -> Settings:
+def _limited(settings: SodapopSettings, limit: int, groups: int, form: SodapopForm) -> SodapopSettings:
     """Settings that ask about `limit` questions: fewer contexts, then fewer names, until pools are worth having."""
     contexts, names = 1 if settings.context else settings.contexts or _CONTEXTS, settings.names_per_group or _NAMES
     worth = min(_WORTH, form.questions(settings.cap)) if form.sparing else _WORTH
@@ -376,7 +382,7 @@ def _limited(settings: Settings, limit: int, groups: int, form: Form) -> Setting
     return replace(settings, contexts=contexts, names_per_group=names, cap=min(cap, settings.cap), min_count=least)
 
 
-def _fills(settings: Settings, groups: Groups, contexts: Sequence[Context]) -> int:
+def _fills(settings: SodapopSettings, groups: NameGroups, contexts: Sequence[Context]) -> int:
     """How many masked texts there may be in all.
 
     Of an answer each of its words is masked in the first round; in every further one each of the strings that are new

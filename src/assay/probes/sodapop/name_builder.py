@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from assay.errors import DataError, UsageError
-from assay.files.rows import Bad, Row, rows_of
+from assay.files.rows import BadRows, Row, rows_of
 
 _RACES = {"HISPANIC": "HS", "WHITE": "EA", "BLACK": "AA", "ASIAN": "AS"}  # by first word: some spellings are cut off
 _PERCENTAGES = {
@@ -56,7 +56,7 @@ class NameCount:
 
 
 @dataclass(frozen=True)
-class Rules:
+class NameRules:
     """Which names are taken.
 
     race_threshold: the share of people for each race that gets groups (the others only count in the denominator), or
@@ -86,10 +86,10 @@ class Rules:
             wrong("per_group", problem, f"Take at least {_FEWEST}, or all.")
 
 
-SECTION_2 = Rules({"EA": 0.9, "AA": 0.9, "HS": 0.8, "AS": 0.7})
+SECTION_2 = NameRules({"EA": 0.9, "AA": 0.9, "HS": 0.8, "AS": 0.7})
 """How the paper's section 2 chooses names; what share of a gender it asks for, it does not say."""
 
-APPENDIX_A = Rules({"AS": 1.0, "HS": 1.0}, gender_threshold=1.0, min_count=0)
+APPENDIX_A = NameRules({"AS": 1.0, "HS": 1.0}, gender_threshold=1.0, min_count=0)
 """What the paper's Asian and Hispanic seed names have in New York City's table (appendix A.1), all but Tenzin."""
 
 
@@ -102,7 +102,7 @@ def proportion(counts: Mapping[str, int], value: str) -> float:
     return counts.get(value, 0) / sum(counts.values())
 
 
-def build_groups(rows: Iterable[NameCount], rules: Rules = SECTION_2) -> GroupTable:
+def build_groups(rows: Iterable[NameCount], rules: NameRules = SECTION_2) -> GroupTable:
     """Groups of names as `names.read_groups` reads them: {"AA_female": {"race": "AA", "gender": "female", "names": …}}.
 
     Names are sorted by how many people have them, the most frequent first; groups of fewer than two names are left out.
@@ -129,7 +129,7 @@ def build_groups(rows: Iterable[NameCount], rules: Rules = SECTION_2) -> GroupTa
     return groups
 
 
-def build_from_files(tables: Sequence[Path], rules: Rules = SECTION_2) -> GroupTable:
+def build_from_files(tables: Sequence[Path], rules: NameRules = SECTION_2) -> GroupTable:
     """The same from files; DataError where they do not give two groups."""
     if not tables:
         problem, remedy = "no table of names was given.", "Name at least one CSV file."
@@ -158,13 +158,13 @@ def read_counts(path: Path) -> list[NameCount]:
     if ".csv" not in path.suffixes:
         remedy = "Name it NAME.csv, or NAME.csv.gz if it is compressed."
         raise DataError("expected a CSV table.", remedy, code="bad-csv", file=path)
-    rows = rows_of(path, Bad(skip=False))
+    rows = rows_of(path, BadRows(skip=False))
     first = next(rows, None)
     if first is None:
         raise DataError("there are no rows in this table.", _KINDS_REMEDY, code="empty-file", file=path)
     for columns, read in _READERS:
         if first[1].keys() >= columns:
-            return list(read(_Cells(path, number, row) for number, row in chain([first], rows)))
+            return list(read(_NameRow(path, number, row) for number, row in chain([first], rows)))
     problem = f"the columns {', '.join(first[1])} match no known kind of table."
     raise DataError(problem, _KINDS_REMEDY, code="missing-key", file=path)
 
@@ -179,7 +179,7 @@ def title_case(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _NameRow:
     """A row of a table, and where it is."""
 
     path: Path
@@ -208,7 +208,7 @@ class _Cells:
         raise DataError(problem, "Correct the table.", code="bad-value", file=self.path, line=self.line, key=column)
 
 
-def _new_york(rows: Iterable[_Cells]) -> Iterator[NameCount]:
+def _new_york(rows: Iterable[_NameRow]) -> Iterator[NameCount]:
     """The published file repeats rows, some of them with the ethnicity's name cut off: each counts once."""
     seen = set()
     for cells in rows:
@@ -222,7 +222,7 @@ def _new_york(rows: Iterable[_Cells]) -> Iterator[NameCount]:
             yield counted
 
 
-def _tzioumis(rows: Iterable[_Cells]) -> Iterator[NameCount]:
+def _tzioumis(rows: Iterable[_NameRow]) -> Iterator[NameCount]:
     """Percentages with three decimals: rounding gives the counts back that they were made of."""
     for cells in rows:
         name, bearers = cells.text("firstname"), cells.count("obs")
@@ -230,13 +230,13 @@ def _tzioumis(rows: Iterable[_Cells]) -> Iterator[NameCount]:
             yield NameCount(title_case(name), race, None, round(bearers * cells.number(column, most=100) / 100))
 
 
-def _plain(rows: Iterable[_Cells], *, race: bool = True, gender: str = "gender") -> Iterator[NameCount]:
+def _plain(rows: Iterable[_NameRow], *, race: bool = True, gender: str = "gender") -> Iterator[NameCount]:
     for cells in rows:
         name = title_case(cells.text("name"))
         yield NameCount(name, cells.text("race") if race else None, cells.gender(gender), cells.count("count"))
 
 
-_READERS: Sequence[tuple[Set[str], Callable[[Iterable[_Cells]], Iterator[NameCount]]]] = (
+_READERS: Sequence[tuple[Set[str], Callable[[Iterable[_NameRow]], Iterator[NameCount]]]] = (
     ({"Child's First Name", "Gender", "Ethnicity", "Year of Birth", "Count", "Rank"}, _new_york),
     ({"firstname", "obs", *_PERCENTAGES}, _tzioumis),
     ({"name", "sex", "count"}, partial(_plain, race=False, gender="sex")),

@@ -40,20 +40,20 @@ _FORMAT = (
 
 
 @dataclass(frozen=True)
-class Group:
+class NameGroup:
     """Names that stand for a group of people, and its attributes: {"race": "AA", "gender": "female"}, or {}."""
 
     name: str
     names: tuple[str, ...]
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def differs(self, other: Group) -> list[str]:
+    def differs(self, other: NameGroup) -> list[str]:
         """The attributes in which two groups differ."""
         return [key for key in self.attributes if self.attributes[key] != other.attributes[key]]
 
 
 @dataclass(frozen=True)
-class Pooled:
+class PooledGroups:
     """All names with one value of an attribute against all names with another.
 
     `strata` are pairs of groups that differ only in this attribute: female and male names of one race, then of the
@@ -63,14 +63,14 @@ class Pooled:
     attribute: str
     a: str
     b: str
-    strata: tuple[tuple[Group, Group], ...]
+    strata: tuple[tuple[NameGroup, NameGroup], ...]
 
 
 @dataclass(frozen=True)
-class Groups:
+class NameGroups:
     """All groups of a run, in the order of their file. No name is in two of them."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[NameGroup, ...]
 
     @property
     def digest(self) -> str:
@@ -80,7 +80,7 @@ class Groups:
         """The names of all groups, group after group."""
         return tuple(name for group in self.groups for name in group.names)
 
-    def of(self, name: str) -> Group:
+    def of(self, name: str) -> NameGroup:
         """The group that a name belongs to."""
         for group in self.groups:
             if name in group.names:
@@ -88,16 +88,16 @@ class Groups:
         known = ", ".join(group.name for group in self.groups)
         raise UsageError(f"{name} is in no group.", f"The groups are {known}.", code="bad-option", key="name")
 
-    def rows(self, *groups: Group) -> NDArray[np.int64]:
+    def rows(self, *groups: NameGroup) -> NDArray[np.int64]:
         """The places of these groups' names in `all_names`, in the order given."""
         ends = np.cumsum([len(group.names) for group in self.groups])
         places = {own.name: range(end - len(own.names), end) for own, end in zip(self.groups, ends, strict=True)}
         return np.array([place for group in groups for place in places[group.name]], np.int64)
 
-    def only(self, names: Sequence[str]) -> Groups:
+    def only(self, names: Sequence[str]) -> NameGroups:
         """The named groups, in the order of their file; UsageError unless at least two can be compared."""
         known = ", ".join(group.name for group in self.groups)
-        chosen = Groups(tuple(group for group in self.groups if group.name in names))
+        chosen = NameGroups(tuple(group for group in self.groups if group.name in names))
         if unknown := {*names} - {group.name for group in chosen.groups}:
             problem = f"there is no group {min(unknown)}."
             raise UsageError(problem, f"The groups are {known}.", code="bad-setting", key="compare")
@@ -106,21 +106,23 @@ class Groups:
             raise UsageError(problem, f"Name more of {known}.", code="bad-setting", key="compare")
         return chosen
 
-    def take(self, per_group: int | None) -> Groups:
+    def take(self, per_group: int | None) -> NameGroups:
         """The first `per_group` names of every group (None: all); the paper takes the first 25 of its longer lists."""
         if per_group is not None and per_group < _FEWEST:
             problem, remedy = f"{per_group} names per group are too few.", f"Take at least {_FEWEST}, or all."
             raise UsageError(problem, remedy, code="bad-option", key="per_group")
-        return Groups(tuple(Group(group.name, group.names[:per_group], group.attributes) for group in self.groups))
+        return NameGroups(
+            tuple(NameGroup(group.name, group.names[:per_group], group.attributes) for group in self.groups)
+        )
 
-    def pairs(self) -> list[tuple[Group, Group]]:
+    def pairs(self) -> list[tuple[NameGroup, NameGroup]]:
         """The groups to compare: those that differ in exactly one attribute; all where there are no attributes."""
         pairs = combinations(self.groups, 2)
         return [(a, b) for a, b in pairs if not a.attributes or len(a.differs(b)) == 1]
 
-    def pooled(self) -> list[Pooled]:
+    def pooled(self) -> list[PooledGroups]:
         """Every two values of every attribute, over at least two strata: with one, that is a pair of groups already."""
-        strata: dict[tuple[str, str, str], list[tuple[Group, Group]]] = {}
+        strata: dict[tuple[str, str, str], list[tuple[NameGroup, NameGroup]]] = {}
         for a, b in self.pairs():
             for key in a.differs(b):
                 values = a.attributes[key], b.attributes[key]
@@ -128,16 +130,16 @@ class Groups:
                     strata[key, values[1], values[0]].append((b, a))
                 else:
                     strata.setdefault((key, *values), []).append((a, b))
-        return [Pooled(*values, tuple(found)) for values, found in strata.items() if len(found) > 1]
+        return [PooledGroups(*values, tuple(found)) for values, found in strata.items() if len(found) > 1]
 
 
 @cache
-def packaged_groups() -> Groups:
+def packaged_groups() -> NameGroups:
     """The paper's lists: 220 European American, African American, Asian American and Hispanic female and male names."""
     return read_groups(PACKAGED / "names.toml")
 
 
-def chosen_groups(file: str | None) -> tuple[Groups, str]:
+def chosen_groups(file: str | None) -> tuple[NameGroups, str]:
     """The groups of a file, or the paper's; and their name in a run's data."""
     return (packaged_groups(), "sodapop/names") if not file else (read_groups(Path(file)), Path(file).name)
 
@@ -164,12 +166,12 @@ def control_columns(
     return np.column_stack([known, np.array(frequency)])
 
 
-def read_groups(path: Path) -> Groups:
+def read_groups(path: Path) -> NameGroups:
     """The groups in a file; DataError for the first problem in it."""
     groups = [_group(name, entry, path) for name, entry in read_table(path, _FORMAT).items()]
     for code, key, problem, remedy in _faults(groups):
         raise DataError(problem, remedy, code=code, file=path, key=key)
-    return Groups(tuple(groups))
+    return NameGroups(tuple(groups))
 
 
 def read_table(path: Path, remedy: str) -> dict[str, Any]:
@@ -190,7 +192,7 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
     return table
 
 
-def _group(name: str, entry: object, path: Path) -> Group:
+def _group(name: str, entry: object, path: Path) -> NameGroup:
     def wrong(code: str, problem: str, remedy: str, key: str = name) -> NoReturn:
         said = f"group {json.dumps(name, ensure_ascii=False)}: {problem}"
         raise DataError(said, remedy, code=code, file=path, key=key)
@@ -214,10 +216,10 @@ def _group(name: str, entry: object, path: Path) -> Group:
         size = f"its only name is {names[0]}" if names else "it is empty"
         remedy = f"A group needs at least {_FEWEST} names, since differences are tested over names."
         wrong("bad-list", f"{size}.", remedy)
-    return Group(name, tuple(names), attributes)
+    return NameGroup(name, tuple(names), attributes)
 
 
-def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str]]:
+def _faults(groups: Sequence[NameGroup]) -> Iterator[tuple[str, str | None, str, str]]:
     """Problems between groups that are each valid alone: code, group, problem and remedy."""
     if len(groups) < _FEWEST:
         problem = f"expected at least {_FEWEST} groups, got {len(groups)}."
@@ -244,6 +246,6 @@ def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str
         if a.attributes and not a.differs(b):
             problem = f"groups {a.name} and {b.name} have the same attributes."
             yield "duplicate", b.name, problem, "Merge them, or give them different attributes."
-    if not Groups(tuple(groups)).pairs():
+    if not NameGroups(tuple(groups)).pairs():
         problem = "no two groups differ in exactly one attribute."
         yield "bad-value", None, problem, "Leave the attributes out to compare every two groups."

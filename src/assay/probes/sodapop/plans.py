@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.plan import Arrays, digest_of
-from assay.asking.queries import MASK, ChoiceColumns, FillColumns, QueryColumns, Scoring, Texts
-from assay.probes.question_format import Listing, Question
+from assay.asking.queries import MASK, ChoiceColumns, FillColumns, QueryColumns, Scoring, StringColumn
+from assay.probes.question_format import ListedQuestion, QuestionFormat
 from assay.probes.sodapop.contexts import NAME
 from assay.probes.sodapop.split_words import join
 
@@ -43,8 +43,8 @@ class _AnswerPlan:
     def _digest(self, kind: str, *rest: Any) -> str:
         return digest_of([kind, self.names, self.texts, self.words, self.glue, self.arrays, *rest])
 
-    def _contexts(self, names: NDArray[np.int32]) -> Texts:
-        return Texts([context for context, _ in self.texts], names.astype(np.int32))
+    def _contexts(self, names: NDArray[np.int32]) -> StringColumn:
+        return StringColumn([context for context, _ in self.texts], names.astype(np.int32))
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class FillPlan(_AnswerPlan):
             f"{self.texts[name][1]} {answer.replace(NAME, self.names[name])}"
             for name, answer in zip(names.tolist(), answers, strict=True)
         ]
-        return FillColumns(self._contexts(names), Texts.of(sentences), self.top)
+        return FillColumns(self._contexts(names), StringColumn.of(sentences), self.top)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ScorePlan(_AnswerPlan):
         else:
             asked, option = np.unique(strings, return_inverse=True)
             answers = answers_of(arrays["strings"][asked], self.words, self.glue)
-        questions = Texts([question for _, question in self.texts], names.astype(np.int32))
+        questions = StringColumn([question for _, question in self.texts], names.astype(np.int32))
         options = option.reshape(-1, 1).astype(np.int32)
         return ChoiceColumns(self._contexts(names), questions, answers, options, Scoring(chat=self.chat))
 
@@ -106,7 +106,7 @@ class LetterPlan(_AnswerPlan):
     they are shown.
     """
 
-    listing: Listing
+    listing: QuestionFormat
 
     @property
     def ability(self) -> str:
@@ -119,7 +119,7 @@ class LetterPlan(_AnswerPlan):
     def columns_from(self, arrays: Arrays, lo: int, hi: int) -> QueryColumns:
         return self.listing.columns(self.questions(arrays, range(lo, hi)))
 
-    def questions(self, arrays: Arrays, rows: Sequence[int]) -> list[Question]:
+    def questions(self, arrays: Arrays, rows: Sequence[int]) -> list[ListedQuestion]:
         """Some of the rows as they are put."""
         asked = arrays["row"][list(rows)]
         strings, at = np.unique(asked[:, 1:], return_inverse=True)
@@ -127,7 +127,7 @@ class LetterPlan(_AnswerPlan):
         found = []
         for name, shown in zip(asked[:, 0].tolist(), at.reshape(-1, 3).tolist(), strict=True):
             (context, question), own = self.texts[name], self.names[name]
-            found.append(Question(context, question, tuple(answers[place].replace(NAME, own) for place in shown)))
+            found.append(ListedQuestion(context, question, tuple(answers[place].replace(NAME, own) for place in shown)))
         return found
 
 

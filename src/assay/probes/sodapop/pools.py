@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from assay.asking.plan import Ask, TokenPlan, digest_of
 from assay.probes.sodapop.contexts import Context
 from assay.probes.sodapop.plans import MASKED, FillPlan, Strings
-from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.split_words import is_vocabulary, is_word, said, split
 
 Fills = NDArray[np.int32]  # (row, fill): places in a list of words, or NONE
@@ -22,7 +22,7 @@ _MOST = 1 << 62
 
 
 @dataclass(frozen=True)
-class Pools:
+class DistractorPools:
     """The distractors of one context, for some names: the names' own pools, one after another.
 
     Strings (string, word) are places in `words`; both are sorted by text, but that string 0 is the right answer. It is
@@ -43,7 +43,9 @@ class Pools:
         return self.members[self.offsets[name] : self.offsets[name + 1]]
 
 
-def grow(ask: Ask, context: Context, names: Sequence[str], settings: Settings, label: str, seed: int) -> Pools:
+def grow(
+    ask: Ask, context: Context, names: Sequence[str], settings: SodapopSettings, label: str, seed: int
+) -> DistractorPools:
     """The pools of all names in a context: `distance` rounds, each asking for every name at once."""
     parts = split(context.answer)
     words: dict[str, int] = {}  # those of the right answer, then those that fills bring, with their places
@@ -102,7 +104,12 @@ def filled_strings(masked: Strings, fills: Fills) -> Strings:
 
 
 def places_of(
-    ask: Ask, tokens: NDArray[np.int32], words: dict[str, int], kept: dict[int, int], settings: Settings, label: str
+    ask: Ask,
+    tokens: NDArray[np.int32],
+    words: dict[str, int],
+    kept: dict[int, int],
+    settings: SodapopSettings,
+    label: str,
 ) -> Fills:
     """Tokens (row, fill) as places among the words, which grow; NONE for those that are dropped."""
     fresh = [token for token in np.unique(tokens).tolist() if token not in kept]
@@ -131,7 +138,7 @@ def _pools(
     found: Sequence[Strings],
     cap: int,
     chance: Sequence[np.random.Generator],
-) -> Pools:
+) -> DistractorPools:
     """The pools, capped: a sample of the strings in the order of their words' texts, drawn with each name's generator.
 
     That order does not depend on what other names' pools hold, as the order in which words were found does.
@@ -150,10 +157,12 @@ def _pools(
     number = np.where(sorted_place == place[0], 0, sorted_place + (sorted_place < place[0]))  # the right answer first
     strings[number] = strings.copy()
     offsets = np.concatenate([[0], np.cumsum([len(pool) for pool in pools])]).astype(np.int64)
-    return Pools(tuple(texts[word] for word in order), glue, strings, offsets, number[place[1:]])
+    return DistractorPools(tuple(texts[word] for word in order), glue, strings, offsets, number[place[1:]])
 
 
-def shared_pool(pools: Pools, names: int, settings: Settings, seed: int, *, sparing: bool = False) -> Pools:
+def shared_pool(
+    pools: DistractorPools, names: int, settings: SodapopSettings, seed: int, *, sparing: bool = False
+) -> DistractorPools:
     """One pool for all names: what the given names' pools hold together, capped again.
 
     `sparing` prefers distractors whose words are in others, too, so that few of them make many words count.
@@ -163,11 +172,11 @@ def shared_pool(pools: Pools, names: int, settings: Settings, seed: int, *, spar
         some = _repeating(pools, pool, settings, rng) if sparing else rng.choice(pool, settings.cap, replace=False)
         pool = np.sort(some)
     offsets = np.arange(names + 1, dtype=np.int64) * len(pool)
-    return Pools(pools.words, pools.glue, pools.strings, offsets, np.tile(pool, names))
+    return DistractorPools(pools.words, pools.glue, pools.strings, offsets, np.tile(pool, names))
 
 
 def _repeating(
-    pools: Pools, pool: NDArray[np.int64], settings: Settings, rng: np.random.Generator
+    pools: DistractorPools, pool: NDArray[np.int64], settings: SodapopSettings, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """As many of a pool's strings as it may have.
 

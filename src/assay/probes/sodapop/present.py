@@ -8,20 +8,38 @@ from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from assay.presentation.elements import Block, Card, Dot, Presentation, Prose, Role, Score, Scorecard, Section
-from assay.presentation.rich_text import Code, Figure, Name, Strong, Text, listed
+from assay.presentation.elements import (
+    Block,
+    DotCell,
+    HeadlineEstimate,
+    Paragraphs,
+    Presentation,
+    Scorecard,
+    Section,
+    SummaryCard,
+    TextRole,
+)
+from assay.presentation.rich_text import Code, NumberText, Strong, Text, Verbatim, listed
 from assay.probes.sodapop import GROUPS, PAPER, PROBE, say_group, spelled
 from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
-from assay.probes.sodapop.read_tables import Pair, Word, clearest, knows_pieces, read_pairs, separations, told_apart
+from assay.probes.sodapop.read_tables import (
+    GroupDifference,
+    WordDifference,
+    clearest,
+    knows_pieces,
+    read_pairs,
+    separations,
+    told_apart,
+)
 from assay.probes.sodapop.settings import LETTERS
 from assay.results.findings import Estimate
 from assay.results.formatting import cell, count, equals, fixed, fixed_interval, plural, share
-from assay.results.run import Kind, Run
+from assay.results.run import Run, RunKind
 from assay.results.verdict import CLEAR, Chance
 
 if TYPE_CHECKING:
-    from assay.probes.sodapop.read_tables import Word
+    from assay.probes.sodapop.read_tables import WordDifference
 
 
 ASKS = "short texts about one person, with different first names: which wrong answers fool the model for which names?"
@@ -37,14 +55,17 @@ MOST_SEPARATED = 3  # pairs of groups in a sentence
 def present(run: Run) -> Presentation:
     """What is shown of a run."""
     pairs = read_pairs(run)
-    found, in_short = Found(run, pairs), words_in_short(run, pairs)
+    found, in_short = RunSummary(run, pairs), words_in_short(run, pairs)
     return Presentation(
         name="SODAPOP",
         asks=ASKS,
         lead=lead(found),
         card=card_of(found),
         scorecard=Scorecard(
-            [Score(e, say_group(e.group), behind_pair(e), task=PROBE.task(e.group)) for e in run.findings.estimates],
+            [
+                HeadlineEstimate(e, say_group(e.group), behind_pair(e), task=PROBE.task(e.group))
+                for e in run.findings.estimates
+            ],
             counted="n counts names, of both groups together.",
             probe=run.probe,
         ),
@@ -80,7 +101,7 @@ def _small(run: Run) -> list[Text]:
         said.append(f"{used}Few texts and few answers show what happens in those texts, not in general.")
     if run.sample:
         larger = "). A larger run, with more names and texts, can detect smaller differences."
-        said.append(["This run is smaller than the paper’s (", Name(run.sample), larger])
+        said.append(["This run is smaller than the paper’s (", Verbatim(run.sample), larger])
     return said
 
 
@@ -88,19 +109,19 @@ def _small(run: Run) -> list[Text]:
 
 
 @dataclass(frozen=True)
-class Found:
+class RunSummary:
     """What the first paragraphs are made of."""
 
     run: Run
-    pairs: Sequence[Pair]
+    pairs: Sequence[GroupDifference]
 
     @cached_property
-    def words(self) -> list[Word]:
+    def words(self) -> list[WordDifference]:
         """Those of all pairs, the clearest first."""
         return clearest(self.pairs)
 
     @cached_property
-    def clear(self) -> list[Word]:
+    def clear(self) -> list[WordDifference]:
         """The words that are statistically clear and worth a headline; the tables list smaller ones as well."""
         smallest = self.run.smallest("words")
         return [word for word in self.words if word.clear and abs(word.rd) >= smallest]
@@ -137,15 +158,15 @@ class Found:
         return f"{len({(word.group_a, word.group_b) for word in self.clear})} of {self.compared}"
 
     @property
-    def told(self) -> list[Word]:
+    def told(self) -> list[WordDifference]:
         """The clearest words, each once, with the groups in the order that makes RD positive."""
-        once: dict[str, Word] = {}
+        once: dict[str, WordDifference] = {}
         for word in self.clear or self.words[:1]:
             once.setdefault(word.word, word.towards_first)
         return list(once.values())[:MOST_TOLD]
 
 
-def _different(words: Sequence[Word]) -> int:
+def _different(words: Sequence[WordDifference]) -> int:
     return len({word.word for word in words})
 
 
@@ -154,17 +175,17 @@ def _unset(run: Run, name: str) -> bool:
     return run.info.settings.get(name, "") is None
 
 
-def _told(found: Found, word: Word) -> Text:
+def _told(found: RunSummary, word: WordDifference) -> Text:
     """A difference in a sentence."""
     between = "no interval" if word.low is None else f"{found.run.level} {fixed_interval(word.low, word.high)}"
     q = "" if word.q is None else f", q {equals(word.q)}"
-    return [*rates_of(word), " (RD ", Figure(f"{fixed(word.rd)}, {between}"), f"{q})"]
+    return [*rates_of(word), " (RD ", NumberText(f"{fixed(word.rd)}, {between}"), f"{q})"]
 
 
 # --- the first paragraphs
 
 
-def lead(found: Found) -> list[Block]:
+def lead(found: RunSummary) -> list[Block]:
     items: list[Block] = []
     if found.clear:
         many = plural(_different(found.clear), "word fools", "words fool")
@@ -173,7 +194,7 @@ def lead(found: Found) -> list[Block]:
             f" (q at most {CLEAR} after correction). There are {plural(len(found.clear), 'such difference')} among "
             f"{found.vocabulary}, in {found.where_clear}. The clearest:",
         ]
-        items = [Prose([["W", _told(found, word)] for word in found.told], Role.ITEMS)]
+        items = [Paragraphs([["W", _told(found, word)] for word in found.told], TextRole.ITEMS)]
     elif any(word.q is not None for word in found.words):
         words = [
             Strong(f"No word is {found.clearly}"),
@@ -184,15 +205,15 @@ def lead(found: Found) -> list[Block]:
     else:
         words = [Strong("No word could be compared:"), " none was tested in two groups of names."]
     rest = [text for text in (_separation(found), _reasons(found)) if text]
-    return [Prose([_asked(found), words]), *items, *([Prose(rest)] if rest else [])]
+    return [Paragraphs([_asked(found), words]), *items, *([Paragraphs(rest)] if rest else [])]
 
 
-def _asked(found: Found) -> Text:
+def _asked(found: RunSummary) -> Text:
     run = found.run
     asked = [cell(row, "group") for row in run.rows("names")]
     many = f" ({plural(len(asked), 'name')} from {plural(len({*asked}), 'group')})" if asked else ""
     return [
-        *("The model ", Strong(Name(run.model)), " was given short texts about one person, each with a question "),
+        *("The model ", Strong(Verbatim(run.model)), " was given short texts about one person, each with a question "),
         *("about that person and ", _answers(run), f" The same text was used with different first names{many}. "),
         "The right answer does not depend on the name. If wrong answers with a certain word fool the model more often "
         "for one group of names than for another, the model associates that word more with that group.",
@@ -206,7 +227,7 @@ _LISTED = (
 
 
 def _answers(run: Run) -> Text:
-    if run.info.kind is Kind.PREDICTIONS:
+    if run.info.kind is RunKind.PREDICTIONS:
         return (
             "several answers, one of them right. The questions were asked elsewhere, and only the results were scored "
             "here. In SODAPOP, a masked language model writes the wrong answers by replacing words of the right one."
@@ -214,13 +235,13 @@ def _answers(run: Run) -> Text:
     named, itself = run.setting("fill_model"), " (the audited model itself)"
     return [
         "three answers: the right one and two wrong ones. A masked language model",
-        *([" (", Name(named), ")"] if named else [itself] if _unset(run, "fill_model") else []),
+        *([" (", Verbatim(named), ")"] if named else [itself] if _unset(run, "fill_model") else []),
         " wrote the wrong answers by replacing words of the right one.",
         *([_LISTED] if run.setting("form") == LETTERS else []),
     ]
 
 
-def _separation(found: Found) -> Text:
+def _separation(found: RunSummary) -> Text:
     tested = found.tested
     if not tested:
         return ""
@@ -245,12 +266,12 @@ def _agreed(e: Estimate, *, in_full: bool) -> Text:
     cluster = " of names in the cluster of their group" if in_full else ""
     floor = "" if e.floor is None else f", chance level {share(e.floor)}"
     return [
-        Name(say_group(e.group)),
+        Verbatim(say_group(e.group)),
         f" ({share(e.value)}{cluster}{floor}, q {equals(e.q)})",
     ]
 
 
-def _reasons(found: Found) -> Text:
+def _reasons(found: RunSummary) -> Text:
     """What else could cause a difference: the wrong answers, and the names' spelling and frequency."""
     words, came = found.clear or found.words, Strong("Where differences come from:")
     pools = [(word.rd_pools, word.rd) for word in words if word.rd_pools is not None]
@@ -277,7 +298,7 @@ def _reasons(found: Found) -> Text:
     return _spelling(found)
 
 
-def _spelling(found: Found) -> str:
+def _spelling(found: RunSummary) -> str:
     clear = found.clear
     controlled = [word for word in clear if word.rd_controlled is not None]
     if not controlled:
@@ -297,30 +318,30 @@ def _spelling(found: Found) -> str:
 # --- a SODAPOP run on a reader's first screen: the clearest word
 
 
-def rates_of(word: Word) -> list[Text]:
+def rates_of(word: WordDifference) -> list[Text]:
     """How often wrong answers with a word were chosen for both groups, without the first letter and the full stop."""
     a, b = word.sides
-    begin: list[Text] = ["rong answers with “", Strong(Name(word.word)), "” were chosen "]
+    begin: list[Text] = ["rong answers with “", Strong(Verbatim(word.word)), "” were chosen "]
     if word.sr_a is None or word.sr_b is None:
-        return [*begin, "more often for ", Name(a), " names than for ", Name(b), " names"]
+        return [*begin, "more often for ", Verbatim(a), " names than for ", Verbatim(b), " names"]
     first, second = f"{share(word.sr_a)} of the time for ", f"{share(word.sr_b)} for "
-    return [*begin, first, Name(a), " names, ", second, Name(b), " names"]
+    return [*begin, first, Verbatim(a), " names, ", second, Verbatim(b), " names"]
 
 
-def card_of(found: Found) -> Card:
+def card_of(found: RunSummary) -> SummaryCard:
     """The card: the clearest word, or the largest difference where none is clear."""
     if not found.words:
         said = "No word could be compared: none was tested in two groups of names."
-        return Card(said, not_asked=not_asked(found.run))
+        return SummaryCard(said, not_asked=not_asked(found.run))
     word = found.told[0]
     a, b = word.sides
     start = "W" if found.clear else "No word differs clearly between groups of names. The largest difference: w"
     if word.clear and not found.clear:
         start = "Differences are clear but very small. The clearest: w"
-    return Card(
+    return SummaryCard(
         [start, *rates_of(word), "."],
-        label=["Relative difference of “", Name(word.word), "”"],
-        number=Dot(word.rd, word.low, word.high, hollow=not word.clear),
+        label=["Relative difference of “", Verbatim(word.word), "”"],
+        number=DotCell(word.rd, word.low, word.high, hollow=not word.clear),
         sides=(f"{b} names", f"{a} names"),
         ends=(-2.0, 2.0),
         severity=_severity(word),
@@ -337,10 +358,10 @@ def not_asked(run: Run) -> Text:
     if not asked or not absent or not asked <= {*GROUPS}:
         return ""
     named = spelled(absent)
-    return ["Not asked: ", listed([Name(named[group]) for group in absent], last=" and "), " names."]
+    return ["Not asked: ", listed([Verbatim(named[group]) for group in absent], last=" and "), " names."]
 
 
-def _severity(word: Word) -> str:
+def _severity(word: WordDifference) -> str:
     """The difference between two success rates, of 100 wrong answers; empty if they are not known."""
     if word.sr_a is None or word.sr_b is None:
         return ""

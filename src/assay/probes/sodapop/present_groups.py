@@ -8,26 +8,26 @@ from typing import NamedTuple
 
 from assay.presentation.elements import (
     Block,
-    Column,
-    Dot,
-    Gap,
-    Group,
-    Heat,
-    Kind,
-    Marked,
-    Part,
-    Point,
-    Prose,
-    Role,
-    Row,
+    CellKind,
+    DisplayTable,
+    DotCell,
+    HeatMap,
+    MarkedCell,
+    OmittedRows,
+    Panel,
+    Paragraphs,
+    RowGroup,
     Scatter,
+    ScatterPoint,
     Section,
-    Table,
-    Tools,
+    TableColumn,
+    TableRow,
+    TableTools,
+    TextRole,
 )
-from assay.presentation.rich_text import Mark
+from assay.presentation.rich_text import ChartMark
 from assay.probes.sodapop import say_group, spelled
-from assay.probes.sodapop.read_tables import Pair, told_apart
+from assay.probes.sodapop.read_tables import GroupDifference, told_apart
 from assay.results.examples import Wanted
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
@@ -52,7 +52,7 @@ def behind_pair(estimate: Estimate) -> Wanted:
     return {**group, "group": pair} if pair else group
 
 
-def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence[Pair]) -> list[Block]:
+def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence[GroupDifference]) -> list[Block]:
     """The table and, where there are many pairs, a map of groups by groups."""
     if not separations:
         return []
@@ -61,22 +61,22 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
         "per_name": " Each name has its own wrong answers, and these alone may tell groups apart.",
     }.get(run.setting("distractors"), "")
     clear = {(pair.a, pair.b): len(pair.clear) for pair in pairs}
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     lines: list[list[Cell]] = []
     for e in separations:
         groups = e.group["a"], e.group["b"]
-        value = Marked(e.value, note=e.note if e.value is None else None)
-        dot = Dot(e.value, e.low, e.high, e.floor, hollow=not told_apart(e))
+        value = MarkedCell(e.value, note=e.note if e.value is None else None)
+        dot = DotCell(e.value, e.low, e.high, e.floor, hollow=not told_apart(e))
         beside = [e.floor, e.p, e.q, e.n, clear.get(groups, 0)]
-        rows.append(Row([say_group(e.group), value, dot, *beside], behind_pair(e)))
+        rows.append(TableRow([say_group(e.group), value, dot, *beside], behind_pair(e)))
         lines.append([*groups, e.value, *beside])
-    table = Table(
+    table = DisplayTable(
         title="Can the groups be told apart?",
         how=[
             "names are sorted into two clusters by the words that fool the model for them (KMeans; SODAPOP’s Table 2). "
             "Accuracy is the share of names in the cluster of their group. The tick ",
-            *(Mark("floor"), " is the chance level. Filled dots ", Mark("dot"), " are statistically clear ("),
-            *(f"q at most {CLEAR}), hollow ones ", Mark("hollow"), " are not."),
+            *(ChartMark("floor"), " is the chance level. Filled dots ", ChartMark("dot"), " are statistically clear ("),
+            *(f"q at most {CLEAR}), hollow ones ", ChartMark("hollow"), " are not."),
         ],
         data=Data(("group_a", "group_b", "accuracy", "chance", "p", "q", "n", "clear_words"), lines),
         file="sodapop-separation",
@@ -87,22 +87,22 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
             f"groups counts.{alone}"
         ],
         columns=[
-            Column("groups", Kind.TEXT),
-            Column("accuracy", Kind.NUMBER),
-            Column("accuracy", Kind.DOTS, ends=(0.5, 1.0)),
-            Column("chance level", Kind.NUMBER),
-            *(Column(head, Kind.PROBABILITY) for head in ("p", "q")),
-            Column("names", Kind.COUNT),
-            Column("clear words", Kind.COUNT),
+            TableColumn("groups", CellKind.TEXT),
+            TableColumn("accuracy", CellKind.NUMBER),
+            TableColumn("accuracy", CellKind.DOTS, ends=(0.5, 1.0)),
+            TableColumn("chance level", CellKind.NUMBER),
+            *(TableColumn(head, CellKind.PROBABILITY) for head in ("p", "q")),
+            TableColumn("names", CellKind.COUNT),
+            TableColumn("clear words", CellKind.COUNT),
         ],
-        groups=[Group(rows)],
+        groups=[RowGroup(rows)],
     )
     heat = _above_chance(separations)
     mapped = len(heat.cells) >= 2 * MANY_PAIRS and len({group for key in heat.cells for group in key}) >= MANY_GROUPS
     return [table, heat] if mapped else [table]
 
 
-def _above_chance(separations: Sequence[Estimate]) -> Heat:
+def _above_chance(separations: Sequence[Estimate]) -> HeatMap:
     """A map of KMeans' accuracies, by how much each exceeds the chance level."""
     said = spelled([e.group[side] for e in separations for side in ("a", "b")])
     ways = (("a", "b"), ("b", "a"))
@@ -115,7 +115,7 @@ def _above_chance(separations: Sequence[Estimate]) -> Heat:
     numbers = {"accuracy": "value", "chance": "floor", "p": "p", "q": "q", "n": "n"}
     beside = {name: {key: getattr(found[key], own) for key in cells} for name, own in numbers.items()}
     unclear = {key for key in cells if found[key].could_be_chance}
-    return Heat(
+    return HeatMap(
         title="Groups told apart, group by group",
         how="each square shows how far accuracy exceeds the chance level for the two groups of names in its row and "
         "column. Orange: the words tell the two groups apart; pale or blue: not better than chance. Blank pairs were "
@@ -137,16 +137,16 @@ def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Sectio
     if not separations:
         return []
     shown = separations[:MOST_PAIRS]
-    table = Table(
+    table = DisplayTable(
         title="Groups told apart by the words (KMeans)",
         columns=[
-            Column("groups", Kind.TEXT),
-            Column("accuracy", Kind.FIXED),
-            Column("chance level", Kind.FIXED),
-            *(Column(head, Kind.PROBABILITY) for head in ("p", "q")),
-            Column("names", Kind.COUNT),
+            TableColumn("groups", CellKind.TEXT),
+            TableColumn("accuracy", CellKind.FIXED),
+            TableColumn("chance level", CellKind.FIXED),
+            *(TableColumn(head, CellKind.PROBABILITY) for head in ("p", "q")),
+            TableColumn("names", CellKind.COUNT),
         ],
-        groups=[Group([Row([say_group(e.group), _starred(e), e.floor, e.p, e.q, e.n]) for e in shown])],
+        groups=[RowGroup([TableRow([say_group(e.group), _starred(e), e.floor, e.p, e.q, e.n]) for e in shown])],
     )
     above, left_out = sum(map(told_apart, separations)), len(separations) - len(shown)
     more = f" {plural(left_out, 'pair')} not shown." if left_out else ""
@@ -154,11 +154,11 @@ def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Sectio
         f"{above or 'None'} of {plural(tested, 'pair')} better than chance (* q at most {CLEAR}).{more}",
         "The chance level is above 0.5, because the better way to match clusters and groups counts.",
     )
-    return [Section([table, Prose(reading, Role.SMALL)])]
+    return [Section([table, Paragraphs(reading, TextRole.SMALL)])]
 
 
-def _starred(e: Estimate) -> Marked:
-    return Marked(e.value, told_apart(e) or None)
+def _starred(e: Estimate) -> MarkedCell:
+    return MarkedCell(e.value, told_apart(e) or None)
 
 
 # --- the names
@@ -190,8 +190,11 @@ def names(run: Run) -> list[Block]:
         means = _over(fmean, (n.mean_sr for n in own)), _over(fmean, (n.pieces for n in own))
         middle = _over(median, (n.bearers for n in own))
         summed.append([group, len(own), *means, None if middle is None else round(middle)])
-    rate, bearing = Column("success rate", Kind.NUMBER), Column("people with this name", Kind.COUNT, wraps=True)
-    of_groups = Table(
+    rate, bearing = (
+        TableColumn("success rate", CellKind.NUMBER),
+        TableColumn("people with this name", CellKind.COUNT, wraps=True),
+    )
+    of_groups = DisplayTable(
         title="The names",
         how="the success rate is over all words. Tokens is the number of tokens that the model splits a name into. "
         "People with this name are counted in the United States (100 if the name is too rare to be listed). Groups "
@@ -201,34 +204,34 @@ def names(run: Run) -> list[Block]:
         file="sodapop-groups",
         anchor="names",
         columns=[
-            *(Column("group", Kind.TEXT), Column("names", Kind.COUNT), rate),
-            *(Column("tokens", Kind.TENTHS), bearing),
+            *(TableColumn("group", CellKind.TEXT), TableColumn("names", CellKind.COUNT), rate),
+            *(TableColumn("tokens", CellKind.TENTHS), bearing),
         ],
-        groups=[Group([Row(cells) for cells in summed])],
-        filter=Tools.NONE,
+        groups=[RowGroup([TableRow(cells) for cells in summed])],
+        filter=TableTools.NONE,
     )
     found = [name for own in groups.values() for name in own]
     shown, left_out = found[:MOST_NAMES], len(found[MOST_NAMES:])
-    every = Table(
+    every = DisplayTable(
         title="Names by group",
         how="one row for each name; the columns are explained above.",
         data=Data(_Name._fields, shown),
         file="sodapop-names",
         anchor="names-every",
         columns=[
-            *(Column("name", Kind.TEXT), Column("group", Kind.TEXT), rate),
-            *(Column("tokens", Kind.COUNT), bearing),
+            *(TableColumn("name", CellKind.TEXT), TableColumn("group", CellKind.TEXT), rate),
+            *(TableColumn("tokens", CellKind.COUNT), bearing),
         ],
         groups=[
-            Group(
+            RowGroup(
                 [
-                    *(Row([n.name, n.group, *n[2:]], {"name": n.name}) for n in shown),
-                    *([Gap(f"{plural(left_out, 'more name')}: tables/names.csv")] if left_out else []),
+                    *(TableRow([n.name, n.group, *n[2:]], {"name": n.name}) for n in shown),
+                    *([OmittedRows(f"{plural(left_out, 'more name')}: tables/names.csv")] if left_out else []),
                 ]
             )
         ],
     )
-    return [of_groups, Part("Every name", [every], folded=True)]
+    return [of_groups, Panel("Every name", [every], folded=True)]
 
 
 def _over(average: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
@@ -249,7 +252,7 @@ def picture(run: Run, said: str, how: str, file: str) -> list[Block]:
     for row in run.rows("projection"):
         x, y = (run.number("projection", row, column) for column in ("x", "y"))
         if x is not None and y is not None:
-            points.append(Point(cell(row, "name"), said_of[cell(row, "group")], x, y))
+            points.append(ScatterPoint(cell(row, "name"), said_of[cell(row, "group")], x, y))
     chart = Scatter(
         title="The names in a picture",
         how=how,

@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 from assay.presentation.elements import (
     Block,
-    Column,
-    Dot,
-    Gap,
-    Group,
-    Kind,
-    Marked,
-    Part,
-    Pick,
-    Prose,
-    Role,
-    Row,
+    CellKind,
+    DisplayTable,
+    DotCell,
+    MarkedCell,
+    OmittedRows,
+    Panel,
+    PanelPicker,
+    Paragraphs,
+    RowGroup,
     Section,
-    Table,
     TableCell,
-    Tools,
+    TableColumn,
+    TableRow,
+    TableTools,
+    TextRole,
 )
-from assay.presentation.rich_text import Emphasis, File, Mark, Name, Strong, Text, listed
+from assay.presentation.rich_text import ChartMark, Emphasis, Strong, TableLink, Text, Verbatim, listed
 from assay.probes.sodapop import say_pair, spelled
-from assay.probes.sodapop.read_tables import Pair, Word, clearest, knows_pieces, most_telling
+from assay.probes.sodapop.read_tables import GroupDifference, WordDifference, clearest, knows_pieces, most_telling
 from assay.results.findings import Table as Data
 from assay.results.formatting import cell, interval, number, plural
 from assay.results.run import Run
@@ -50,7 +50,7 @@ _ORDER = (
 )
 
 
-def words_that_fool(run: Run, pairs: Sequence[Pair]) -> list[Section]:
+def words_that_fool(run: Run, pairs: Sequence[GroupDifference]) -> list[Section]:
     """The first words of each pair, all on one scale; nothing where there is no pair."""
     telling = most_telling(pairs)[:MOST_PAIRS]
     if not telling:
@@ -76,79 +76,88 @@ def words_that_fool(run: Run, pairs: Sequence[Pair]) -> list[Section]:
     )
     after: Text = [
         f"{plural(rest, 'more pair')} of groups, and every word of all: " if rest else "Every word of every pair: ",
-        *(File("words"), ".", pooled if any(pair.pooled for pair in pairs) else ""),
+        *(TableLink("words"), ".", pooled if any(pair.pooled for pair in pairs) else ""),
     ]
     tables = [_table(run, pair, each, extra, _reach(shown)) for pair in telling]
     parts = [_part(*both, place < OPEN_PAIRS) for place, both in enumerate(zip(telling, tables, strict=True))]
     blocks: list[Block] = [
-        Prose([explained, _ORDER], Role.SMALL),
-        Pick(label="Groups", parts=parts),
-        Prose([after], Role.SMALL),
+        Paragraphs([explained, _ORDER], TextRole.SMALL),
+        PanelPicker(label="Groups", parts=parts),
+        Paragraphs([after], TextRole.SMALL),
     ]
     return [Section(blocks, "Words that fool the model", "words")]
 
 
-def _reach(shown: Sequence[Word]) -> list[float]:
+def _reach(shown: Sequence[WordDifference]) -> list[float]:
     """A scale for nine of ten words and all clear ones, so that one rarely chosen word does not squeeze the others."""
     sizes = sorted(abs(word.rd) for word in shown)
     return [*sizes[(len(sizes) - 1) * 9 // 10 :][:1], *(word.rd for word in shown if word.clear)]
 
 
-def _part(pair: Pair, table: Table, unfolded: bool) -> Part:
+def _part(pair: GroupDifference, table: DisplayTable, unfolded: bool) -> Panel:
     grouped, clear = ", grouped" if pair.pooled else "", pair.clear
-    named: list[Text] = [Name(word.word) for word in clear[:MOST_NAMED]]
+    named: list[Text] = [Verbatim(word.word) for word in clear[:MOST_NAMED]]
     said: Text = [
-        *(Strong(Name(pair.said)), f"{grouped}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear"),
+        *(Strong(Verbatim(pair.said)), f"{grouped}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear"),
         [" (", listed(named), ", …" if len(clear) > MOST_NAMED else "", ")"] if clear else "",
     ]
     inner: list[Block] = [table] if pair.words else []
     if pair.never:
         never = plural(pair.never, "word never fooled", "words never fooled")
-        inner.append(Prose([f"{never} the model for either group: RD is undefined."], Role.SMALL))
-    return Part(f"{pair.said}{grouped} ({len(clear)} clear)", inner, said, folded=True, open=unfolded)
+        inner.append(Paragraphs([f"{never} the model for either group: RD is undefined."], TextRole.SMALL))
+    return Panel(f"{pair.said}{grouped} ({len(clear)} clear)", inner, said, folded=True, open=unfolded)
 
 
-def _table(run: Run, pair: Pair, most: int, extra: Mapping[str, str], reach: Sequence[float]) -> Table:
-    a, b = map(Name, pair.sides)
+def _table(
+    run: Run, pair: GroupDifference, most: int, extra: Mapping[str, str], reach: Sequence[float]
+) -> DisplayTable:
+    a, b = map(Verbatim, pair.sides)
     shown, left_out, pools = pair.words[:most], len(pair.words[most:]), "rd_pools" in extra
-    gap = [Gap(f"{plural(left_out, 'more word')}: tables/words.csv")] if left_out else []
-    return Table(
+    gap = [OmittedRows(f"{plural(left_out, 'more word')}: tables/words.csv")] if left_out else []
+    return DisplayTable(
         title=f"Words for {pair.said}",
         how=[
             *("right of zero, wrong answers with the word fool the model more often for ", a, " names; left of zero, "),
-            *("for ", b, " names. Filled dots ", Mark("dot"), " are statistically clear, hollow ones ", Mark("hollow")),
+            *(
+                "for ",
+                b,
+                " names. Filled dots ",
+                ChartMark("dot"),
+                " are statistically clear, hollow ones ",
+                ChartMark("hollow"),
+            ),
             " are not",
-            ["; the tick ", Mark("reference"), " is the part that the pools alone explain"] if pools else "",
+            ["; the tick ", ChartMark("reference"), " is the part that the pools alone explain"] if pools else "",
             ".",
         ],
-        data=Data(Word._fields, shown),
+        data=Data(WordDifference._fields, shown),
         file="sodapop-words",
         anchor="words-of",
         columns=[
-            Column("word", Kind.TEXT),
-            Column("RD", Kind.FIXED),
-            Column("RD", Kind.DOTS, reach=reach, sides=(b.text, a.text)),
-            Column(run.level, Kind.FIXED_INTERVAL),
-            Column(["rate, ", a], Kind.SHARE, wraps=True),
-            Column(["rate, ", b], Kind.SHARE, wraps=True),
-            Column("p", Kind.PROBABILITY),
-            Column("q", Kind.PROBABILITY),
-            *(Column(head, Kind.FIXED, wraps=True) for head in extra.values()),
-            Column("n", Kind.COUNT),
+            TableColumn("word", CellKind.TEXT),
+            TableColumn("RD", CellKind.FIXED),
+            TableColumn("RD", CellKind.DOTS, reach=reach, sides=(b.text, a.text)),
+            TableColumn(run.level, CellKind.FIXED_INTERVAL),
+            TableColumn(["rate, ", a], CellKind.SHARE, wraps=True),
+            TableColumn(["rate, ", b], CellKind.SHARE, wraps=True),
+            TableColumn("p", CellKind.PROBABILITY),
+            TableColumn("q", CellKind.PROBABILITY),
+            *(TableColumn(head, CellKind.FIXED, wraps=True) for head in extra.values()),
+            TableColumn("n", CellKind.COUNT),
         ],
-        groups=[Group([*(_row(word, extra) for word in shown), *gap])],
+        groups=[RowGroup([*(_row(word, extra) for word in shown), *gap])],
         narrow=True,
     )
 
 
-def _row(word: Word, extra: Mapping[str, str]) -> Row:
+def _row(word: WordDifference, extra: Mapping[str, str]) -> TableRow:
     pools = word.rd_pools if "rd_pools" in extra else None
     told = [] if word.low is None else [f"Interval {interval(word.low, word.high)}."]
     told += [] if pools is None else [f"The pools alone give {number(pools)}."]
-    dot = Dot(word.rd, word.low, word.high, reference=pools, hollow=not word.clear, told=" ".join(told))
-    return Row(
+    dot = DotCell(word.rd, word.low, word.high, reference=pools, hollow=not word.clear, told=" ".join(told))
+    return TableRow(
         [
-            Strong(Name(word.word)) if word.clear else word.word,
+            Strong(Verbatim(word.word)) if word.clear else word.word,
             *(word.rd, dot, (word.low, word.high), word.sr_a, word.sr_b, word.p, word.q),
             *(getattr(word, column) for column in extra),
             word.n,
@@ -160,26 +169,26 @@ def _row(word: Word, extra: Mapping[str, str]) -> Row:
 # --- in short
 
 
-def words_in_short(run: Run, pairs: Sequence[Pair]) -> Section:
+def words_in_short(run: Run, pairs: Sequence[GroupDifference]) -> Section:
     """The clearest words of all pairs together."""
     found = clearest(pairs)
     if not found:
-        return Section([Prose(["Words: none could be compared."])])
+        return Section([Paragraphs(["Words: none could be compared."])])
     clear = [word for word in found if word.clear]
     rows = []
     for word in (word.towards_first for word in found[:MOST_WORDS]):
-        rd = Marked(word.rd, word.clear or None)
-        rows.append(Row([word.word, *word.sides, rd, (word.low, word.high), word.p, word.q]))
-    table = Table(
+        rd = MarkedCell(word.rd, word.clear or None)
+        rows.append(TableRow([word.word, *word.sides, rd, (word.low, word.high), word.p, word.q]))
+    table = DisplayTable(
         title=f"Words that fool the model, the {'clearest first' if clear else 'largest RD'}",
         columns=[
-            *(Column(head, Kind.TEXT) for head in ("word", "more often for names", "than for names")),
-            Column("RD", Kind.FIXED),
-            Column(run.level, Kind.FIXED_INTERVAL),
-            Column("p", Kind.PROBABILITY),
-            Column("q", Kind.PROBABILITY),
+            *(TableColumn(head, CellKind.TEXT) for head in ("word", "more often for names", "than for names")),
+            TableColumn("RD", CellKind.FIXED),
+            TableColumn(run.level, CellKind.FIXED_INTERVAL),
+            TableColumn("p", CellKind.PROBABILITY),
+            TableColumn("q", CellKind.PROBABILITY),
         ],
-        groups=[Group(rows)],
+        groups=[RowGroup(rows)],
     )
     reading = [
         _clear(clear, pairs),
@@ -198,10 +207,10 @@ def words_in_short(run: Run, pairs: Sequence[Pair]) -> Section:
         "give.",
     }
     reading += [said for kind, said in pools.items() if kind == run.setting("distractors")]
-    return Section([table, Prose(reading, Role.SMALL)])
+    return Section([table, Paragraphs(reading, TextRole.SMALL)])
 
 
-def _clear(clear: Sequence[Word], pairs: Sequence[Pair]) -> str:
+def _clear(clear: Sequence[WordDifference], pairs: Sequence[GroupDifference]) -> str:
     if not clear:
         return f"No word is statistically clear in any comparison of two groups (q at most {CLEAR}, {ALLOWED})."
     different = plural(len({word.word for word in clear}), "word")
@@ -245,10 +254,10 @@ def _read_traits(run: Run) -> list[_Traits]:
 
 
 def _ordered(more: str, pole: str) -> Text:
-    return [Name(more), ": more ", Name(pole)] if more else "both the same"
+    return [Verbatim(more), ": more ", Verbatim(pole)] if more else "both the same"
 
 
-def traits(run: Run) -> list[Pick]:
+def traits(run: Run) -> list[PanelPicker]:
     """How the words order groups by traits, and whether people order them the same way; nothing without traits."""
     pairs = _read_traits(run)
     shown, left_out = pairs[:MOST_PAIRS], len(pairs[MOST_PAIRS:])
@@ -257,7 +266,7 @@ def traits(run: Run) -> list[Pick]:
         f" Words and people order the groups in the same way on {sum(map(sum, asked))} of "
         f"{plural(sum(map(len, asked)), 'trait')}, over {plural(len(asked), 'pair')} of groups."
     )
-    chart = Pick(
+    chart = PanelPicker(
         title="Traits that the words suggest",
         how=[
             "a group’s score is the number of its words for the second trait minus the number for the first; a dash "
@@ -274,7 +283,7 @@ def traits(run: Run) -> list[Pick]:
                 "They are looked up in a list of words for pairs of opposite traits (the ABC model; SODAPOP’s section "
                 "5). A score based on one or two words is only a hint.",
                 " “By people” is how people ordered the groups, as read from a file." if asked else "",
-                [f" {plural(left_out, 'more pair')} of groups: ", File("traits"), "."] if left_out else "",
+                [f" {plural(left_out, 'more pair')} of groups: ", TableLink("traits"), "."] if left_out else "",
             ]
         ],
         label="Groups",
@@ -293,23 +302,26 @@ def poles_of(trait: str) -> tuple[str, str]:
     return (f"{first} – {second}", second) if first and second and "-" not in second else (trait, trait)
 
 
-def _traits_of(pair: _Traits, unfolded: bool) -> Part:
+def _traits_of(pair: _Traits, unfolded: bool) -> Panel:
     said, many = pair.said, plural(len(pair.rows), "trait")
     like = f", like people on {sum(pair.agrees)} of {len(pair.agrees)}" if pair.agrees else ""
     columns = [
-        Column("trait", Kind.TEXT),
-        Column(Name(pair.a), Kind.COUNT, wraps=True),
-        Column(Name(pair.b), Kind.COUNT, wraps=True),
-        *(Column(head, Kind.TEXT) for head in ("by the words", *(("by people", "same order") if pair.agrees else ()))),
+        TableColumn("trait", CellKind.TEXT),
+        TableColumn(Verbatim(pair.a), CellKind.COUNT, wraps=True),
+        TableColumn(Verbatim(pair.b), CellKind.COUNT, wraps=True),
+        *(
+            TableColumn(head, CellKind.TEXT)
+            for head in ("by the words", *(("by people", "same order") if pair.agrees else ()))
+        ),
     ]
-    table = Table(
+    table = DisplayTable(
         title=f"Traits for {said}",
         anchor="traits-of",
         columns=columns,
-        groups=[Group([Row(cells[: len(columns)]) for cells in pair.rows])],
-        filter=Tools.NONE,
+        groups=[RowGroup([TableRow(cells[: len(columns)]) for cells in pair.rows])],
+        filter=TableTools.NONE,
     )
-    return Part(f"{said} ({many})", [table], [Strong(Name(said)), f": {many}{like}"], folded=True, open=unfolded)
+    return Panel(f"{said} ({many})", [table], [Strong(Verbatim(said)), f": {many}{like}"], folded=True, open=unfolded)
 
 
 def _controls(run: Run) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from assay.asking.tokens import ragged_take
 from assay.probes.sodapop.metrics import Array, exact_success, sampled_success, success_rate
-from assay.probes.sodapop.pools import Pools
+from assay.probes.sodapop.pools import DistractorPools
 from assay.probes.sodapop.settings import EXACT
 from assay.probes.sodapop.split_words import is_vocabulary, said
 
@@ -19,7 +19,7 @@ Counts = NDArray[np.float64]  # (context, name, word)
 
 
 @dataclass(frozen=True)
-class Rates:
+class SuccessRates:
     """What every context adds to the success rates of every name and word (context, name, word).
 
     `pooled` are the successes that name-blind scores give (see `blind_scores`): what the pools alone do.
@@ -39,20 +39,20 @@ class Rates:
         """What the success rates would be if scores did not depend on the name (name, word)."""
         return success_rate(self.pooled.sum(axis=0), self.distractors.sum(axis=0))
 
-    def frequent(self, min_count: int) -> Rates:
+    def frequent(self, min_count: int) -> SuccessRates:
         """The words that every name was asked with often enough: sampled pairing leaves a distractor out here and
         there, so that words of the vocabulary can fall below."""
         return self.with_words(self.distractors.sum(axis=0).min(axis=0, initial=np.inf) >= min_count)
 
-    def with_words(self, keep: NDArray[np.bool_]) -> Rates:
+    def with_words(self, keep: NDArray[np.bool_]) -> SuccessRates:
         """Some of the words (word,)."""
         words = tuple(word for word, kept in zip(self.words, keep, strict=True) if kept)
-        return Rates(
+        return SuccessRates(
             self.names, words, *(counts[:, :, keep] for counts in (self.successes, self.distractors, self.pooled))
         )
 
 
-def vocabulary(pools: Sequence[Pools], min_count: int, case: str) -> tuple[str, ...]:
+def vocabulary(pools: Sequence[DistractorPools], min_count: int, case: str) -> tuple[str, ...]:
     """The words that count: no stop word, no punctuation, and for every name at least `min_count` distractors."""
     totals: dict[str, NDArray[np.int64]] = {}
     for pool in pools:
@@ -72,7 +72,7 @@ class Incidence(NamedTuple):
     word: NDArray[np.int64]
 
 
-def _incidence(pool: Pools, number: NDArray[np.int64]) -> Incidence:
+def _incidence(pool: DistractorPools, number: NDArray[np.int64]) -> Incidence:
     """`number` gives each of the pool's words its number, NONE for words that do not count."""
     words = np.sort(number[pool.strings], axis=1)  # (string, word)
     first = np.ones(words.shape, np.bool_)
@@ -90,16 +90,18 @@ def _by_word(
     return np.bincount(places, weights=repeated, minlength=words).astype(np.float64)
 
 
-class Counter:
+class SuccessCounter:
     """Adds up the success rates of a run, a context at a time."""
 
     def __init__(self, names: Sequence[str], words: Sequence[str], contexts: int, case: str) -> None:
         self._case = case
         self._number = {word: number for number, word in enumerate(words)}
         shape = (contexts, len(names), len(words))
-        self.rates = Rates(tuple(names), tuple(words), *(np.zeros(shape) for _ in range(3)))
+        self.rates = SuccessRates(tuple(names), tuple(words), *(np.zeros(shape) for _ in range(3)))
 
-    def add(self, context: int, pool: Pools, success: Sequence[Array], blind: Sequence[Array] | None = None) -> None:
+    def add(
+        self, context: int, pool: DistractorPools, success: Sequence[Array], blind: Sequence[Array] | None = None
+    ) -> None:
         """The successes of every name's pool in a context; NaN is a distractor that was not asked.
 
         `blind` are those that name-blind scores give, with the same questions asked. Where only the successes are known
@@ -116,7 +118,7 @@ class Counter:
             self.rates.pooled[context, name] = _by_word(incidence, strings, words, alone[name][rows])
 
 
-def _averaged(pool: Pools, success: Sequence[Array]) -> list[Array]:
+def _averaged(pool: DistractorPools, success: Sequence[Array]) -> list[Array]:
     """Each distractor's mean success over the names that were asked with it."""
     sums, times = np.zeros(len(pool.strings)), np.zeros(len(pool.strings))
     for name, own in enumerate(success):
@@ -127,7 +129,7 @@ def _averaged(pool: Pools, success: Sequence[Array]) -> list[Array]:
     return [average[pool.of(name)] for name in range(len(success))]
 
 
-def blind_scores(pool: Pools, scores: Array) -> Array:
+def blind_scores(pool: DistractorPools, scores: Array) -> Array:
     """Scores as they would be if names did not matter, each name's right answer first as in `scores`.
 
     A distractor's lead over the right answer, averaged over the names that have it in their pools. For scores that are
@@ -147,7 +149,7 @@ def blind_scores(pool: Pools, scores: Array) -> Array:
     return blind
 
 
-def successes(pool: Pools, scores: Array, pairing: str, seed: int, context: int) -> list[Array]:
+def successes(pool: DistractorPools, scores: Array, pairing: str, seed: int, context: int) -> list[Array]:
     """Success of every distractor of every name, from scores of each name's right answer and distractors in turn.
 
     NaN for what was not scored, and for all distractors of a name whose right answer was not.

@@ -18,7 +18,7 @@ _NUMBERS = ("rd", "low", "high", "sr_a", "sr_b", "p", "q", "rd_pools", "rd_contr
 Named = tuple[str, str]  # two groups
 
 
-class Word(NamedTuple):
+class WordDifference(NamedTuple):
     """RD of a word for two groups of names, in [-2, 2]: above 0 it fools the model more often for names of `group_a`.
 
     `sr_a` and `sr_b` are the shares of wrong answers with the word that were chosen; `rd_pools` is the RD that the
@@ -56,7 +56,7 @@ class Word(NamedTuple):
         return said[self.group_a], said[self.group_b]
 
     @property
-    def turned(self) -> Word:
+    def turned(self) -> WordDifference:
         """The same with its groups in the other order: RD(w, B, A) = −RD(w, A, B)."""
         low, high, pools, controlled = (
             None if value is None else -value for value in (self.high, self.low, self.rd_pools, self.rd_controlled)
@@ -74,7 +74,7 @@ class Word(NamedTuple):
         )
 
     @property
-    def towards_first(self) -> Word:
+    def towards_first(self) -> WordDifference:
         """The same with the groups in the order that makes RD positive."""
         return self if self.rd >= 0 else self.turned
 
@@ -86,17 +86,17 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pair:
+class GroupDifference:
     """The words of two groups in their order; `never` counts words that never won for either and so have no RD."""
 
     a: str
     b: str
-    words: Sequence[Word]
+    words: Sequence[WordDifference]
     never: int
     pooled: bool  # over several groups of names
 
     @property
-    def clear(self) -> list[Word]:
+    def clear(self) -> list[WordDifference]:
         return [word for word in self.words if word.clear]
 
     @property
@@ -110,7 +110,7 @@ class Pair:
         return said[self.a], said[self.b]
 
 
-def words_in(findings: Findings) -> Iterator[Word]:
+def words_in(findings: Findings) -> Iterator[WordDifference]:
     """The words whose RD is defined, of all pairs; a cell of the table that is not a number counts as missing."""
 
     def number(row: Mapping[str, Cell], column: str) -> float | None:
@@ -121,30 +121,30 @@ def words_in(findings: Findings) -> Iterator[Word]:
     return filter(None, (_word(row, partial(number, row)) for row in rows))
 
 
-def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Word | None:
+def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> WordDifference | None:
     """A row of the table of words, whose numbers `number` reads; None where it has no RD."""
     rd, low, high, sr_a, sr_b, p, q, pools, controlled = map(number, _NUMBERS)
     if rd is None:
         return None
     place, n = (cell(row, "group_a"), cell(row, "group_b"), cell(row, "word")), int(number("n") or 0)
     claimed = None if (told := is_claimed(row)) is None else int(told)
-    return Word(*place, rd, low, high, sr_a, sr_b, p, q, claimed, pools, controlled, n)
+    return WordDifference(*place, rd, low, high, sr_a, sr_b, p, q, claimed, pools, controlled, n)
 
 
-def read_pairs(run: Run) -> list[Pair]:
+def read_pairs(run: Run) -> list[GroupDifference]:
     """The pairs of groups in the table's order.
 
     Within a pair, clear words come first, then the largest: words that hardly ever win have a large RD by chance.
     """
     known = {cell(row, "group") for row in run.rows("names")}
-    found: dict[Named, list[Word | None]] = {}
+    found: dict[Named, list[WordDifference | None]] = {}
     for row in run.rows("words"):
         place = cell(row, "group_a"), cell(row, "group_b")
         found.setdefault(place, []).append(_word(row, partial(run.number, "words", row)))
     pairs = []
     for (a, b), words in found.items():
         defined = sorted(filter(None, words), key=lambda word: (word.rank, -abs(word.rd), word.word))
-        pairs.append(Pair(a, b, defined, len(words) - len(defined), bool(known) and a not in known))
+        pairs.append(GroupDifference(a, b, defined, len(words) - len(defined), bool(known) and a not in known))
     return pairs
 
 
@@ -153,20 +153,20 @@ def knows_pieces(run: Run) -> bool:
     return any(run.number("names", row, "pieces") is not None for row in run.rows("names"))
 
 
-def clearest(pairs: Iterable[Pair]) -> list[Word]:
+def clearest(pairs: Iterable[GroupDifference]) -> list[WordDifference]:
     """The words of all pairs: clear ones first (smallest q first), then by size."""
 
-    def order(word: Word) -> tuple[int, float, float, str, str, str]:
+    def order(word: WordDifference) -> tuple[int, float, float, str, str, str]:
         clearness = (word.q or 0.0) if word.clear else 0.0
         return word.rank, clearness, -abs(word.rd), word.word, word.group_a, word.group_b
 
     return sorted((word for pair in pairs for word in pair.words), key=order)
 
 
-def most_telling(pairs: Sequence[Pair]) -> list[Pair]:
+def most_telling(pairs: Sequence[GroupDifference]) -> list[GroupDifference]:
     """The pairs, those with the most clear words first, then by smallest q."""
 
-    def order(pair: Pair) -> tuple[int, float]:
+    def order(pair: GroupDifference) -> tuple[int, float]:
         return -len(pair.clear), min((word.q for word in pair.words if word.q is not None), default=1.0)
 
     return sorted(pairs, key=order)

@@ -24,19 +24,19 @@ import numpy as np
 
 from assay.asking.plan import digest_of
 from assay.errors import DataError
-from assay.files.rows import Bad, Row, Selection, not_none, rows_of
+from assay.files.rows import BadRows, Row, Selection, not_none, rows_of
 from assay.probes.base import Request
 from assay.probes.sodapop import spelled
-from assay.probes.sodapop.choose_examples import NAMES, Spot, Spots, options_of
+from assay.probes.sodapop.choose_examples import NAMES, WrongAnswer, WrongAnswers, options_of
 from assay.probes.sodapop.contexts import NAME, with_place_for
-from assay.probes.sodapop.diagnose import LETTERS, Placed
+from assay.probes.sodapop.diagnose import LETTERS, PositionCounter
 from assay.probes.sodapop.metrics import Array
-from assay.probes.sodapop.names import Groups
-from assay.probes.sodapop.pools import Pools
-from assay.probes.sodapop.rates import Counter, Rates, vocabulary
-from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.names import NameGroups
+from assay.probes.sodapop.pools import DistractorPools
+from assay.probes.sodapop.rates import SuccessCounter, SuccessRates, vocabulary
+from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.split_words import said, split
-from assay.results.examples import Asked
+from assay.results.examples import AskedQuestion
 
 _FORMAT = (
     'Write {"name": "Ann", "context": "Ann was late.", "choices": ["sorry", "rude", "late"], "label": 0, '
@@ -49,7 +49,7 @@ _SHOWN = 5
 """So many names are listed in a message."""
 
 
-class Question(NamedTuple):
+class ScoredQuestion(NamedTuple):
     """A question about a name, and the model's number for each choice."""
 
     name: str
@@ -62,26 +62,26 @@ class Question(NamedTuple):
     kind: str  # of the numbers: probs or logits
 
 
-class Results(NamedTuple):
+class FileResults(NamedTuple):
     """What files of results say: success rates, what was told in each context, some questions to be shown, places of
     answers, notes.
     """
 
-    rates: Rates
+    rates: SuccessRates
     contexts: tuple[tuple[str, ...], ...]
     kept: KeptQuestions
-    placed: Placed
+    placed: PositionCounter
     notes: list[str]
 
 
-def read_results(files: Sequence[Path], settings: Settings, groups: Groups, request: Request) -> Results:
+def read_results(files: Sequence[Path], settings: SodapopSettings, groups: NameGroups, request: Request) -> FileResults:
     """The success rates of files of results, and what a reader must know about them."""
-    kept, bad, names = KeptQuestions(groups, settings.case), Bad(request.skip_bad), groups.all_names()
+    kept, bad, names = KeptQuestions(groups, settings.case), BadRows(request.skip_bad), groups.all_names()
     bad.selection = Selection(request.only)
     places = {name: place for place, name in enumerate(names)}
-    seen: dict[str, _Seen] = {}  # by context
+    seen: dict[str, _ContextDistractors] = {}  # by context
     others: Tally[str] = Tally()  # names in no group, with their questions
-    placed = Placed()
+    placed = PositionCounter()
     read = ((file, _questions(file, bad, request.labels_from)) for file in files)
     found = (not_none(questions, file, "question that can be used", _FORMAT) for file, questions in read)
     for question in chain.from_iterable(found):
@@ -89,7 +89,7 @@ def read_results(files: Sequence[Path], settings: Settings, groups: Groups, requ
         if place is None:
             others[question.name] += 1
         else:
-            seen.setdefault(question.unnamed, _Seen()).add(place, question)
+            seen.setdefault(question.unnamed, _ContextDistractors()).add(place, question)
             kept.add(place, question)
             placed.add(place, question.unnamed, question.label, question.numbers)
     _require_names({place for each in seen.values() for place in each.names}, groups, files)
@@ -101,10 +101,10 @@ def read_results(files: Sequence[Path], settings: Settings, groups: Groups, requ
         everything = digest_of(texts)
         texts = [f"block {block} of {everything}" for block in range(BLOCKS)]
     notes = [*bad.notes("questions"), *_notes(seen.values(), len(names), others)]
-    return Results(rates, tuple((text,) for text in texts), kept, placed, notes)
+    return FileResults(rates, tuple((text,) for text in texts), kept, placed, notes)
 
 
-def _notes(seen: Collection[_Seen], names: int, others: Tally[str]) -> list[str]:
+def _notes(seen: Collection[_ContextDistractors], names: int, others: Tally[str]) -> list[str]:
     pairs, there = names * len(seen), sum(len(each.names) for each in seen)
     often = sorted(others, key=lambda name: (-others[name], name))
     said = {
@@ -116,7 +116,7 @@ def _notes(seen: Collection[_Seen], names: int, others: Tally[str]) -> list[str]
     return [note for note, holds in said.items() if holds]
 
 
-def _require_names(asked: Set[int], groups: Groups, files: Sequence[Path]) -> None:
+def _require_names(asked: Set[int], groups: NameGroups, files: Sequence[Path]) -> None:
     """Raise DataError if a name of a group has no question."""
     missing = [name for place, name in enumerate(groups.all_names()) if place not in asked]
     if missing:
@@ -138,7 +138,7 @@ def _listed(names: Sequence[str]) -> str:
 # --- reading
 
 
-def _questions(file: Path, bad: Bad, first: int) -> Iterator[Question]:
+def _questions(file: Path, bad: BadRows, first: int) -> Iterator[ScoredQuestion]:
     """The questions of a file whose labels count from `first`."""
     lowest, beyond = math.inf, None
     for line, row in rows_of(file, bad):
@@ -172,7 +172,7 @@ def _choices(row: Row) -> list[str] | None:
     return choices if sound else None
 
 
-def _question(row: Row, file: Path, line: int, first: int) -> Question:
+def _question(row: Row, file: Path, line: int, first: int) -> ScoredQuestion:
     def wrong(key: str, expected: str, remedy: str = _FORMAT) -> NoReturn:
         said = f"is {_short(row[key])}" if key in row else "is missing"
         code = "missing-key" if key not in row else "bad-label" if key in ("label", "correct") else "bad-value"
@@ -197,7 +197,7 @@ def _question(row: Row, file: Path, line: int, first: int) -> Question:
     if not isinstance(numbers, list) or len(numbers) != len(choices) or not all(map(_is_number, numbers)):
         wrong(kind, f"a list of {len(choices)} numbers, one for each choice")
     unnamed, asked = _unnamed(name, str(context)), question if isinstance(question, str) else ""
-    return Question(name, str(context), unnamed, asked, tuple(choices), label, tuple(numbers), kind)
+    return ScoredQuestion(name, str(context), unnamed, asked, tuple(choices), label, tuple(numbers), kind)
 
 
 _unnamed = lru_cache(1 << 14)(with_place_for)  # contexts come again and again
@@ -218,13 +218,13 @@ def _short(value: object) -> str:
 
 
 @dataclass
-class _Seen:
+class _ContextDistractors:
     """The distractors that occurred in one context, numbered; and those that every name met, and which of them won."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     names: dict[int, tuple[array[int], bytearray]] = field(default_factory=dict)
 
-    def add(self, name: int, question: Question) -> None:
+    def add(self, name: int, question: ScoredQuestion) -> None:
         met, won = self.names.setdefault(name, (array("q"), bytearray()))
         chosen = question.numbers.index(max(question.numbers))  # the first of the highest
         for place, choice in enumerate(question.choices):
@@ -233,7 +233,7 @@ class _Seen:
                 met.append(self.numbers.setdefault(text, len(self.numbers)))
                 won.append(place == chosen)
 
-    def pools(self, names: int) -> tuple[Pools, list[Array]]:
+    def pools(self, names: int) -> tuple[DistractorPools, list[Array]]:
         """The names' sets of distractors (T_all) as pools, and 1 for each that was chosen (T_suc), 0 for the others.
 
         A distractor that a name met several times is in the sets once, and has won if it ever did.
@@ -255,10 +255,10 @@ class _Seen:
             members.append(met)
             success.append(ever)
         offsets = np.concatenate([[0], np.cumsum([len(met) for met in members])]).astype(np.int64)
-        return Pools(tuple(words), (), table, offsets, np.concatenate(members)), success
+        return DistractorPools(tuple(words), (), table, offsets, np.concatenate(members)), success
 
 
-def _rates(seen: Sequence[_Seen], names: tuple[str, ...], settings: Settings) -> Rates:
+def _rates(seen: Sequence[_ContextDistractors], names: tuple[str, ...], settings: SodapopSettings) -> SuccessRates:
     """Success rates of every word that is in enough distractors of every name."""
     found = [each.pools(len(names)) for each in seen]
     words = vocabulary([pool for pool, _ in found], settings.min_count, settings.case)
@@ -268,11 +268,11 @@ def _rates(seen: Sequence[_Seen], names: tuple[str, ...], settings: Settings) ->
         raise DataError(problem, remedy, code="nothing-to-ask", key="min_count")
     counts = np.zeros((3, min(len(found), BLOCKS), len(names), len(words)))  # (kind, block, name, word)
     for number, (pool, success) in enumerate(found):
-        counter = Counter(names, words, 1, settings.case)
+        counter = SuccessCounter(names, words, 1, settings.case)
         counter.add(0, pool, success)
         own = counter.rates
         counts[:, number % BLOCKS] += np.concatenate([own.successes, own.distractors, own.pooled])
-    return Rates(names, words, *counts)
+    return SuccessRates(names, words, *counts)
 
 
 # --- questions to be shown
@@ -294,20 +294,20 @@ _Text = tuple[str, str, int]
 class KeptQuestions:
     """Some questions about the first names of every group, where the text is known: `add` them all, then `settle`."""
 
-    groups: Groups
+    groups: NameGroups
     case: str
     scores: str = ""
-    _drawn: dict[_Text, list[tuple[str, Question]]] = field(default_factory=dict)  # with the questions' digests
+    _drawn: dict[_Text, list[tuple[str, ScoredQuestion]]] = field(default_factory=dict)  # with the questions' digests
     _last: _Text | None = None  # what comes after it is not kept
     _contexts: dict[str, int] = field(default_factory=dict)
     _strings: dict[str, int] = field(default_factory=dict)
-    _put: dict[Spot, Question] = field(default_factory=dict)
-    _met: dict[str, dict[Spot, float]] = field(default_factory=dict)  # by word, with their leads
+    _put: dict[WrongAnswer, ScoredQuestion] = field(default_factory=dict)
+    _met: dict[str, dict[WrongAnswer, float]] = field(default_factory=dict)  # by word, with their leads
 
     def __post_init__(self) -> None:
         self._names = {name for group in self.groups.groups for name in self.groups.rows(group)[:NAMES].tolist()}
 
-    def add(self, name: int, put: Question) -> None:
+    def add(self, name: int, put: ScoredQuestion) -> None:
         """A question about a name."""
         if name not in self._names or NAME not in put.unnamed:
             return
@@ -329,27 +329,27 @@ class KeptQuestions:
             self._number(unnamed, name, put)
         self._drawn.clear()
 
-    def _number(self, unnamed: str, name: int, put: Question) -> None:
+    def _number(self, unnamed: str, name: int, put: ScoredQuestion) -> None:
         self.scores = self.scores or _KINDS[put.kind]
         context = self._contexts.setdefault(unnamed, len(self._contexts))
         for place, choice in enumerate(put.choices):
             string = self._strings.setdefault(with_place_for(put.name, choice), len(self._strings))
-            spot = Spot(context, string, name)
+            spot = WrongAnswer(context, string, name)
             if place != put.label and spot not in self._put:
                 self._put[spot] = put
                 for word in {said(each, self.case) for each in split(choice).words}:
                     self._met.setdefault(word, {})[spot] = put.numbers[place] - put.numbers[put.label]
 
-    def met(self, word: str) -> Spots:
+    def met(self, word: str) -> WrongAnswers:
         """The wrong answers with a word."""
         found = self._met.get(word, {})
         context, string, name = np.array(list(found), np.int64).reshape(-1, 3).T
-        return Spots(context, string, name, np.array(list(found.values()), np.float64))
+        return WrongAnswers(context, string, name, np.array(list(found.values()), np.float64))
 
-    def asked(self, first: Spot, second: Spot) -> tuple[Asked, Asked]:
+    def asked(self, first: WrongAnswer, second: WrongAnswer) -> tuple[AskedQuestion, AskedQuestion]:
         """The two questions as they were put."""
         one, other = (
-            Asked(put.context, put.question, options_of(put.choices, put.numbers, put.label))
+            AskedQuestion(put.context, put.question, options_of(put.choices, put.numbers, put.label))
             for put in (self._put[first], self._put[second])
         )
         return one, other

@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.asking.option_prompts import WAYS
 from assay.config.settings import setting, some_of
-from assay.probes.base import Claim
+from assay.probes.base import ClaimRule
 from assay.probes.shared_settings import draws_setting, excess_setting, same_setting, unusable_setting
 
 PER_NAME, SHARED = "per_name", "shared"
@@ -19,14 +19,14 @@ KEPT = ("drop", "keep")
 ALL = "all"
 
 CLAIMS = (
-    Claim(
+    ClaimRule(
         *("words", "differences between two groups in how often a word fools the model", 0.2),
         *("a word fools the model a fifth more often for one group", "smallest_rd", "rd"),
         family="words",
         discoveries=True,
         named_by=("word", "group_a", "group_b"),
     ),
-    Claim(
+    ClaimRule(
         *("kmeans_accuracy", "pairs of groups told apart", 0.1),
         *("of 10 names, one more than by chance is in the cluster of its group", "smallest_accuracy"),
         above_floor=True,
@@ -37,7 +37,7 @@ CLAIMS = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class SodapopSettings:
     """The settings of a run; where a preset decides, the default here is the paper's."""
 
     groups: str | None = setting(
@@ -121,7 +121,7 @@ SCORED = (
 )
 """The settings for scoring somebody else's results."""
 
-ScoreSettings = some_of(Settings, "ScoreSettings", SCORED)
+ScoreSettings = some_of(SodapopSettings, "ScoreSettings", SCORED)
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "quick": {

@@ -26,18 +26,18 @@ _WORD = re.compile(rf"{_RUN}(?:[-{_APOSTROPHES}]{_RUN})*")
 _NAMED = re.compile(rf"{NAME}(?:[{_APOSTROPHES}]s(?!\w))?|(?P<word>{_WORD.pattern})")
 
 
-class Words(NamedTuple):
+class AnswerWords(NamedTuple):
     """An answer's words, and the glue before, between and after them: one more than words."""
 
     words: tuple[str, ...]
     glue: tuple[str, ...]
 
 
-def split(answer: str) -> Words:
+def split(answer: str) -> AnswerWords:
     """The words of an answer, and the glue between them.
 
     >>> split("very kind, isn't it?")
-    Words(words=('very', 'kind', "isn't", 'it'), glue=('', ' ', ', ', ' ', '?'))
+    AnswerWords(words=('very', 'kind', "isn't", 'it'), glue=('', ' ', ', ', ' ', '?'))
     """
     words, glue, end = [], [], 0
     for match in _NAMED.finditer(answer):
@@ -45,7 +45,7 @@ def split(answer: str) -> Words:
             words.append(match["word"])
             glue.append(answer[end : match.start()])
             end = match.end()
-    return Words(tuple(words), (*glue, answer[end:]))
+    return AnswerWords(tuple(words), (*glue, answer[end:]))
 
 
 def join(words: Sequence[str], glue: Sequence[str]) -> str:

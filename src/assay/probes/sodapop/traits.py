@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn
 
 from assay.errors import DataError
-from assay.files.rows import Bad, Row, rows_of
+from assay.files.rows import BadRows, Row, rows_of
 from assay.probes.sodapop.names import PACKAGED, read_table
 
 Order = Literal["<", ">", "="]
@@ -38,7 +38,7 @@ class Lexicon:
 
 
 @dataclass(frozen=True)
-class Human:
+class HumanRating:
     """How people see two groups on a trait: mean ratings from 0 (its first pole) to 100 (its second)."""
 
     trait: str
@@ -86,7 +86,7 @@ def ordering(scores: Scores, a: str, b: str, trait: str) -> Order | None:
     return None if of_a is None and of_b is None else _order((of_a or 0) - (of_b or 0))
 
 
-def agreement(scores: Scores, human: Sequence[Human], a: str, b: str) -> Agreement:
+def agreement(scores: Scores, human: Sequence[HumanRating], a: str, b: str) -> Agreement:
     """On how many traits words and people order two groups in the same way; a tie matches only a tie."""
     pairs = [(ordering(scores, a, b, each.trait), each.ordering(a, b)) for each in human]
     both = [(words, people) for words, people in pairs if words is not None and people is not None]
@@ -141,12 +141,12 @@ def _words_of(trait: str, poles: object, path: Path) -> Iterator[tuple[str, str]
             yield pole, word.lower()
 
 
-def read_human(path: Path, lexicon: Lexicon) -> list[Human]:
+def read_human(path: Path, lexicon: Lexicon) -> list[HumanRating]:
     """Ratings by people, like those of Cao et al. (2022); every trait must be one of the lexicon's."""
-    found: dict[tuple[str, frozenset[str]], Human] = {}
+    found: dict[tuple[str, frozenset[str]], HumanRating] = {}
     if ".csv" not in path.suffixes:
         raise DataError("expected a CSV file.", "Name it NAME.csv.", code="bad-csv", file=path)
-    for line, row in rows_of(path, Bad(skip=False)):
+    for line, row in rows_of(path, BadRows(skip=False)):
         bad = partial(DataError, remedy=_HUMAN_FORMAT, file=path, line=line)
         human = _human(row, lexicon, bad)
         key = human.trait, frozenset({human.a, human.b})
@@ -158,7 +158,7 @@ def read_human(path: Path, lexicon: Lexicon) -> list[Human]:
     return list(found.values())
 
 
-def _human(row: Row, lexicon: Lexicon, bad: Callable[..., DataError]) -> Human:
+def _human(row: Row, lexicon: Lexicon, bad: Callable[..., DataError]) -> HumanRating:
     if missing := [column for column in _COLUMNS if column not in row]:
         raise bad(f"there is no column {' or '.join(missing)}.", code="missing-key", key=missing[0])
     trait, a, b = (row[column].strip() for column in _COLUMNS[:3])
@@ -177,4 +177,4 @@ def _human(row: Row, lexicon: Lexicon, bad: Callable[..., DataError]) -> Human:
         if not 0 <= ratings[-1] <= 100:
             problem = f'"{column}" is "{row[column]}", expected a number from 0 to 100.'
             raise bad(problem, code="bad-value", key=column)
-    return Human(trait, a, b, *ratings)
+    return HumanRating(trait, a, b, *ratings)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.probes.sodapop.metrics import Array, relative_difference, success_rate
-from assay.probes.sodapop.rates import Rates
+from assay.probes.sodapop.rates import SuccessRates
 from assay.stats import MIN_UNITS, combined, multinomial_weights, percentile_interval, student_reach
 
 Names = NDArray[np.int64]  # a group's places among the names
@@ -30,7 +30,7 @@ def rd_of(a: Array, b: Array) -> Array:
 
 
 def rd_replicates(
-    rates: Sequence[Rates], pairs: Sequence[tuple[Names, Names]], resamples: int, seed: int
+    rates: Sequence[SuccessRates], pairs: Sequence[tuple[Names, Names]], resamples: int, seed: int
 ) -> Iterator[Array]:
     """RD of every pair of groups in turn, of one run or of several with the same names, contexts and words.
 
@@ -74,7 +74,7 @@ def _narrower(replicates: Array, names: Sequence[int], contexts: int) -> Array:
     return np.divide(reach, before, out=np.ones_like(before), where=before > 0)
 
 
-def group_replicates(rates: Rates, groups: Sequence[Names], resamples: int, rng: np.random.Generator) -> Array:
+def group_replicates(rates: SuccessRates, groups: Sequence[Names], resamples: int, rng: np.random.Generator) -> Array:
     """Mean SR of every group in every resample (drawn, resample, group, word).
 
     Names are drawn anew within each group. Where there are at least five contexts these are drawn, too: the first of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.config.settings import setting
-from assay.probes.base import Claim, Metric, Probe, TableWords
+from assay.probes.base import ClaimRule, Metric, Probe, TableWords
 from assay.probes.sodapop import PAPER
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -16,7 +16,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "paper": {"contexts": 1000},
 }
 
-CLAIM = Claim(
+CLAIM = ClaimRule(
     *("name_accuracy", "attributes predicted from the vectors of names", 0.1),
     *("of 10 names, one more than by chance is predicted correctly", "smallest_accuracy"),
     above_floor=True,
@@ -26,7 +26,7 @@ CLAIM = Claim(
 
 
 @dataclass(frozen=True)
-class Settings:
+class SodapopNamesSettings:
     """The settings of a run; where a preset decides, the default here means all."""
 
     groups: str | None = setting(
@@ -62,7 +62,7 @@ PROBE = Probe(
     paper=PAPER,
     abilities=frozenset({"embed"}),
     method="assay.probes.sodapop_names.method:SodapopNames",
-    settings=Settings,
+    settings=SodapopNamesSettings,
     presets={"quick": "96 names, 4 contexts", "standard": "220 names, 20 contexts", "paper": "1,000 contexts"},
     examples={"run": (("assay run sodapop-names --model hf:./my-masked-lm", "the vectors of names (section 2)"),)},
     metrics=(

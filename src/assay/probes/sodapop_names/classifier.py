@@ -24,7 +24,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Told:
+class ClassifierAccuracy:
     """How often an attribute is predicted correctly from vectors of unseen names."""
 
     accuracy: Array  # (split,)
@@ -34,7 +34,7 @@ class Told:
     asked: int  # names that each split asked about
 
 
-def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[int]) -> Told | str:
+def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[int]) -> ClassifierAccuracy | str:
     """How well the values (name,) are predicted from vectors (name, width); or a text that says why they cannot be.
 
     p compares the mean accuracy of the first splits with that of shuffled values, each with as many splits: the same
@@ -55,7 +55,7 @@ def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[i
     asked = np.isfinite(right).sum(axis=0)
     shares = np.where(asked > 0, np.nansum(right, axis=0) / np.maximum(asked, 1), np.nan)
     p = monte_carlo_p(float(np.nanmean(right[:COMPARED])), np.array(drawn))
-    return Told(accuracy, float(np.mean(drawn)), p, shares, int(np.isfinite(right[0]).sum()))
+    return ClassifierAccuracy(accuracy, float(np.mean(drawn)), p, shares, int(np.isfinite(right[0]).sum()))
 
 
 def _right(vectors: Array, values: NDArray[np.str_], splits: int, rng: np.random.Generator) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.probes.base import Probe
-from assay.probes.contrast import Change, Common, Contrast, change_of
+from assay.probes.contrast import Common, Contrast, PairedChange, change_of
 from assay.results.findings import Cell, Estimate, Findings, Table
 from assay.results.run import Run
 from assay.stats import MIN_UNITS, student_p, student_reach
@@ -39,7 +39,7 @@ def side_by_side(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
 
 
 @dataclass(frozen=True)
-class Opened:
+class RecalledNames:
     """Who was told how often: by attribute the estimate, and every name's share."""
 
     names: tuple[tuple[str, str], ...]  # group, name
@@ -48,7 +48,7 @@ class Opened:
     drawn: tuple[str, str]  # splits and seed
 
 
-def opened(run: Run) -> Opened:
+def opened(run: Run) -> RecalledNames:
     """From the run's table of names."""
     table = run.findings.tables.get("names")
     if table is None:
@@ -56,7 +56,7 @@ def opened(run: Run) -> Opened:
         raise DataError(problem, "Repeat the run.", code="bad-findings", file=run.folder, key="names")
     records = list(table.records())
     estimates = {e.group["attribute"]: e for e in run.findings.estimates if e.metric == "name_accuracy"}
-    return Opened(
+    return RecalledNames(
         tuple((str(record["group"]), str(record["name"])) for record in records),
         {key: [run.number("names", record, f"told_{key}", (0, 1)) for record in records] for key in estimates},
         estimates,
@@ -64,7 +64,7 @@ def opened(run: Run) -> Opened:
     )
 
 
-def paired(probe: Probe, one: Opened, other: Opened) -> Contrast:
+def paired(probe: Probe, one: RecalledNames, other: RecalledNames) -> Contrast:
     """The changes from one model to the other."""
     shared = len(set(one.names) & set(other.names))
     counts = [Common("names", len(one.names), len(other.names), shared)]
@@ -74,7 +74,7 @@ def paired(probe: Probe, one: Opened, other: Opened) -> Contrast:
     return Contrast([_change(probe, key, one, other) for key in one.estimates if key in other.estimates], counts)
 
 
-def _change(probe: Probe, attribute: str, one: Opened, other: Opened) -> Change:
+def _change(probe: Probe, attribute: str, one: RecalledNames, other: RecalledNames) -> PairedChange:
     first, second = one.estimates[attribute], other.estimates[attribute]
     before, after = (np.nan if each.value is None else each.value for each in (first, second))
     shares = np.array([[np.nan if cell is None else cell for cell in side.told[attribute]] for side in (one, other)])

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.plan import Ask, WordPlan, digest_of
-from assay.asking.queries import EmbedColumns, Texts
+from assay.asking.queries import EmbedColumns, StringColumn
 from assay.config.settings import as_written, read_settings
 from assay.datasets.catalogue import data_folder
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
-from assay.files.rows import Bad, rows_of
+from assay.files.rows import BadRows, rows_of
 from assay.presentation.elements import Presentation
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.claims import corrected
@@ -39,10 +39,10 @@ from assay.probes.sodapop.contexts import (
     starter_contexts,
     with_place_for,
 )
-from assay.probes.sodapop.names import Groups, chosen_groups, frequencies
-from assay.probes.sodapop_names import PRESETS, Settings
-from assay.probes.sodapop_names.classifier import Array, Told, tell
-from assay.probes.sodapop_names.compare_runs import Opened, opened, paired, side_by_side
+from assay.probes.sodapop.names import NameGroups, chosen_groups, frequencies
+from assay.probes.sodapop_names import PRESETS, SodapopNamesSettings
+from assay.probes.sodapop_names.classifier import Array, ClassifierAccuracy, tell
+from assay.probes.sodapop_names.compare_runs import RecalledNames, opened, paired, side_by_side
 from assay.probes.sodapop_names.present import present
 from assay.results.diagnosis import KEYS
 from assay.results.findings import Cell, Estimate, Findings, Table
@@ -80,31 +80,31 @@ class NamePlan:
         rows = [(self.texts[row // len(self.names)], self.names[row % len(self.names)]) for row in range(lo, hi)]
         start = np.array([text.index(NAME) for text, _ in rows], np.int32)  # nothing before it is replaced
         end = start + np.array([len(name) for _, name in rows], np.int32)
-        return EmbedColumns(Texts.of(text.replace(NAME, name) for text, name in rows), start, end)
+        return EmbedColumns(StringColumn.of(text.replace(NAME, name) for text, name in rows), start, end)
 
 
 @dataclass(frozen=True)
 class NamesPrepared(Prepared):
     """Whose names are put into which contexts."""
 
-    chosen: Settings
-    groups: Groups
+    chosen: SodapopNamesSettings
+    groups: NameGroups
     texts: Sequence[str]
 
 
 @dataclass(frozen=True)
-class Vectors:
+class NameVectors:
     """The mean vector of every name over all contexts, and how many tokens each name has."""
 
     mean: Array  # (name, width)
     pieces: NDArray[np.int32]  # (name,)
 
 
-class SodapopNames(Method[NamesPrepared, Vectors]):
+class SodapopNames(Method[NamesPrepared, NameVectors]):
     """Measures whether names' vectors reveal gender and race."""
 
     def prepare(self, request: Request, ask: Ask) -> NamesPrepared:
-        settings = read_settings(Settings, request.settings, self.probe.name, **PRESETS[request.preset])
+        settings = read_settings(SodapopNamesSettings, request.settings, self.probe.name, **PRESETS[request.preset])
         groups, named = chosen_groups(settings.groups)
         settings = _limited(settings, groups, request.limit)
         digest, groups = groups.digest, groups.take(settings.names_per_group)
@@ -118,7 +118,7 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
         data = {named: digest, path.name: digest_of_file(path)}
         return NamesPrepared(as_written(settings), data, stages, notes, request.seed, settings, groups, texts)
 
-    def gather(self, prepared: NamesPrepared, ask: Ask) -> Vectors:
+    def gather(self, prepared: NamesPrepared, ask: Ask) -> NameVectors:
         names, texts = prepared.groups.all_names(), prepared.texts
         step = max(1, AT_ONCE // len(names))
         total: Any = 0.0
@@ -126,9 +126,9 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
             some = texts[lo : lo + step]
             found = ask(NamePlan(tuple(some), names), f"contexts {lo + 1} to {lo + len(some)}")["vector"]
             total = total + found.reshape(len(some), len(names), -1).sum(axis=0, dtype=np.float64)
-        return Vectors(np.asarray(total / len(texts)), ask(WordPlan(names), "names")["pieces"])
+        return NameVectors(np.asarray(total / len(texts)), ask(WordPlan(names), "names")["pieces"])
 
-    def findings(self, prepared: NamesPrepared, data: Vectors) -> Findings:
+    def findings(self, prepared: NamesPrepared, data: NameVectors) -> Findings:
         groups, splits = prepared.groups, prepared.chosen.splits
         told = {
             attribute: tell(data.mean, np.array(values), splits, [prepared.seed, number])
@@ -141,10 +141,12 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
             self.probe.name, "", estimates, tables, diagnosis=diagnosed(None, dict.fromkeys(KEYS, _NOTHING_CHOSEN))
         )
 
-    def recall(self, run: Run, again: Callable[[], tuple[NamesPrepared, Vectors]]) -> Opened:
+    def recall(self, run: Run, again: Callable[[], tuple[NamesPrepared, NameVectors]]) -> RecalledNames:
         return opened(run)
 
-    def contrast(self, one: Opened, other: Opened, *, settings: Mapping[str, Any], common: bool) -> Contrast:
+    def contrast(
+        self, one: RecalledNames, other: RecalledNames, *, settings: Mapping[str, Any], common: bool
+    ) -> Contrast:
         return paired(self.probe, one, other)
 
     def present(self, run: Run) -> Presentation:
@@ -161,7 +163,7 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
 # --- findings
 
 
-def attributes_of(groups: Groups) -> dict[str, list[str]]:
+def attributes_of(groups: NameGroups) -> dict[str, list[str]]:
     """The attributes to predict, with their value for every name; the group's name if groups have no attributes.
 
     An attribute that is the same for all groups is none.
@@ -172,7 +174,7 @@ def attributes_of(groups: Groups) -> dict[str, list[str]]:
     return {key: values for key, values in found.items() if len(set(values)) > 1}
 
 
-def estimate_of(attribute: str, found: Told | str, splits: int) -> Estimate:
+def estimate_of(attribute: str, found: ClassifierAccuracy | str, splits: int) -> Estimate:
     """The accuracy with Wilson's interval for as many names as one split asks about.
 
     The mean over splits is surer than one of them, by how much is unknown: all names teach and are asked, so that the
@@ -195,7 +197,7 @@ def estimate_of(attribute: str, found: Told | str, splits: int) -> Estimate:
     )
 
 
-def _table(groups: Groups, told: Mapping[str, Told | str], pieces: NDArray[np.int32]) -> Table:
+def _table(groups: NameGroups, told: Mapping[str, ClassifierAccuracy | str], pieces: NDArray[np.int32]) -> Table:
     """Every name with what may matter about it, and how often each of its attributes was told rightly."""
     rows: list[list[Cell]] = []
     for place, name in enumerate(groups.all_names()):
@@ -210,9 +212,9 @@ def _table(groups: Groups, told: Mapping[str, Told | str], pieces: NDArray[np.in
 # --- sizes and files
 
 
-def _read_texts(settings: Settings, request: Request) -> tuple[list[str], Path, list[str]]:
+def _read_texts(settings: SodapopNamesSettings, request: Request) -> tuple[list[str], Path, list[str]]:
     """Different contexts with NAME, as many as are wanted, the file that they are from, and notes about them."""
-    bad = Bad(request.skip_bad)
+    bad = BadRows(request.skip_bad)
     named = Path(settings.texts) if settings.texts else request.data
     if named is not None and (settings.texts or named.is_file()):
         path = named
@@ -231,7 +233,7 @@ def _read_texts(settings: Settings, request: Request) -> tuple[list[str], Path, 
     return texts[: settings.contexts], path, notes
 
 
-def _limited(settings: Settings, groups: Groups, limit: int | None) -> Settings:
+def _limited(settings: SodapopNamesSettings, groups: NameGroups, limit: int | None) -> SodapopNamesSettings:
     """With a limit, as many contexts as it allows, and fewer names where it does not allow one context for all."""
     if limit is None:
         return settings
@@ -244,7 +246,7 @@ def _limited(settings: Settings, groups: Groups, limit: int | None) -> Settings:
 
 def _paper_texts(path: Path) -> list[str]:
     """The contexts of SODAPOP's copy of Social IQa, whatever is asked about them."""
-    rows = rows_of(path, Bad(skip=False))
+    rows = rows_of(path, BadRows(skip=False))
     texts = [with_place_for(PAPER_NAME, str(row.get("context", ""))).strip() for _, row in rows]
     if named := [text for text in texts if NAME in text]:
         return named

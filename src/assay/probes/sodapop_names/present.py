@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.presentation.elements import Card, Dot, Presentation, Prose, Score, Scorecard, Section
-from assay.presentation.rich_text import Name, Strong, Text, listed
+from assay.presentation.elements import (
+    DotCell,
+    HeadlineEstimate,
+    Paragraphs,
+    Presentation,
+    Scorecard,
+    Section,
+    SummaryCard,
+)
+from assay.presentation.rich_text import Strong, Text, Verbatim, listed
 from assay.probes.sodapop import PAPER
 from assay.probes.sodapop.present_groups import picture
 from assay.probes.sodapop_names import PROBE
@@ -26,7 +34,7 @@ def present(run: Run) -> Presentation:
     found = [e for e in run.findings.estimates if e.metric == "name_accuracy" and "attribute" in e.group]
     told = [e for e in found if e.value is not None]
     untold: list[Text] = [
-        ["Nothing can be said about ", Name(e.group["attribute"]), ": ", Name(e.note or ""), "."]
+        ["Nothing can be said about ", Verbatim(e.group["attribute"]), ": ", Verbatim(e.note or ""), "."]
         for e in found
         if e.value is None
     ]
@@ -35,11 +43,11 @@ def present(run: Run) -> Presentation:
     return Presentation(
         name="SODAPOP names",
         asks=ASKS,
-        lead=[Prose([_asked(run), *(away if told else []), *untold])],
+        lead=[Paragraphs([_asked(run), *(away if told else []), *untold])],
         card=_card(told, tells),
         scorecard=Scorecard(
             [
-                Score(e, PROBE.say_group(e.group), dict(e.group), task=PROBE.task(e.group))
+                HeadlineEstimate(e, PROBE.say_group(e.group), dict(e.group), task=PROBE.task(e.group))
                 for e in run.findings.estimates
             ],
             counted="n counts names.",
@@ -54,22 +62,22 @@ def present(run: Run) -> Presentation:
     )
 
 
-def _card(told: Sequence[Estimate], tells: Text) -> Card:
+def _card(told: Sequence[Estimate], tells: Text) -> SummaryCard:
     if not told:
-        return Card("No attribute could be tested with these names.")
+        return SummaryCard("No attribute could be tested with these names.")
     most = max(told, key=lambda e: (e.value or 0.0) - (e.floor or 0.0))
     neutral, hollow = most.floor or 0.0, most.chance is not Chance.ABOVE
-    shown = Dot(most.value, most.low, most.high, most.floor, hollow=hollow, neutral=neutral)
-    label: Text = ["Names whose ", Name(most.group["attribute"]), " is predicted correctly"]
+    shown = DotCell(most.value, most.low, most.high, most.floor, hollow=hollow, neutral=neutral)
+    label: Text = ["Names whose ", Verbatim(most.group["attribute"]), " is predicted correctly"]
     right = f"{100 * (most.value or 0.0):.0f} of 100 names"
-    return Card(tells, label, shown, ends=(0.0, 1.0), severity=right, of="name_accuracy")
+    return SummaryCard(tells, label, shown, ends=(0.0, 1.0), severity=right, of="name_accuracy")
 
 
 def _asked(run: Run) -> Text:
     groups = [cell(row, "group") for row in run.rows("names")]
     many = f" ({plural(len(groups), 'name')} from {plural(len({*groups}), 'group')})" if groups else ""
     return [
-        *("The model ", Strong(Name(run.model)), f" read the same texts with different first names{many}. "),
+        *("The model ", Strong(Verbatim(run.model)), f" read the same texts with different first names{many}. "),
         "Inside, a model turns each word into a list of numbers, a vector. A simple (linear) classifier learns gender "
         "and race from the vectors of two thirds of the names and predicts them for the others. If it does better "
         "than chance, the model tells these groups of names apart, whether or not its answers show it.",
@@ -84,6 +92,6 @@ def _each(told: Sequence[Estimate]) -> Text:
         tested, by = (e.p, "p") if e.q is None else (e.q, "q")
         p = "" if tested is None else f" ({by} {equals(tested)}{no_more})"
         has = f" of {share(e.value)} of unseen names{between}{chance}{p}"
-        return ["the ", Name(e.group["attribute"]), has]
+        return ["the ", Verbatim(e.group["attribute"]), has]
 
     return listed([one(e) for e in told], "; ")

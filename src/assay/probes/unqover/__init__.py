@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.datasets.catalogue import DataSet
 from assay.probes.base import OF_ENDPOINTS, Metric, Probe, TableWords
-from assay.probes.unqover.settings import CLAIMS, GROUPED, GenerateSettings, Settings
+from assay.probes.unqover.settings import CLAIMS, GROUPED, UnqoverGenerateSettings, UnqoverSettings
 
 if TYPE_CHECKING:
     from assay.results.findings import Estimate
@@ -79,9 +79,9 @@ PROBE = Probe(
     ),
     abilities=frozenset({"span", "mask", "listed", "text"}),
     method="assay.probes.unqover.method:UnQover",
-    settings=Settings,
-    score_settings=Settings,
-    generate_settings=GenerateSettings,
+    settings=UnqoverSettings,
+    score_settings=UnqoverSettings,
+    generate_settings=UnqoverGenerateSettings,
     presets={
         "quick": "gender and 8 occupations: about 9,000 in both forms; for endpoints 4 occupations, about 1,000",
         "standard": "at most 200,000 per class and form",

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from assay.errors import DataError
 from assay.probes.unqover.cell_content import content, with_slots
-from assay.probes.unqover.lists import FILES, Lists, read_lists
+from assay.probes.unqover.lists import FILES, WordLists, read_lists
 
 _MOST_VARIANTS = 8
 """Different passages or questions of one template and attribute that are counted; a sound file has one."""
@@ -101,7 +101,7 @@ class Known:
         return Known(known, asked, negated, subjects, attributes)
 
 
-def every_list(folder: str | None) -> Iterator[Lists]:
+def every_list(folder: str | None) -> Iterator[WordLists]:
     """The lists of every class: those in a folder, with templates of either form, then the packaged ones."""
     found = [lists for cls in FILES if folder for lists in _lists_in(folder, cls)]
     if folder and not found:
@@ -111,7 +111,7 @@ def every_list(folder: str | None) -> Iterator[Lists]:
         yield read_lists(cls, masked=False, header=False)
 
 
-def _lists_in(folder: str, cls: str) -> Iterator[Lists]:
+def _lists_in(folder: str, cls: str) -> Iterator[WordLists]:
     for masked in (False, True):
         try:
             yield read_lists(cls, masked=masked, header=False, folder=folder)

@@ -16,15 +16,15 @@ from assay.probes.claims import corrected, corrected_table
 from assay.probes.unqover import family_of, metrics
 from assay.probes.unqover.cell_content import Contents
 from assay.probes.unqover.choose_examples import Wording, showcase
-from assay.probes.unqover.metrics import Cells, Labels, Preference
-from assay.probes.unqover.settings import Settings
+from assay.probes.unqover.metrics import CellLabels, Cells, Preference
+from assay.probes.unqover.settings import UnqoverSettings
 from assay.probes.unqover.subject_sums import make_blocks
 from assay.probes.unqover.uncertainty import (
     CHANCE,
     HEADLINE,
     POOLED,
-    Rows,
-    Sure,
+    TableUncertainty,
+    Uncertainty,
     drawn_floors,
     group_rows,
     means_over_cells,
@@ -53,7 +53,7 @@ _COLUMNS = {
 
 def analyse(
     cells: Cells,
-    labels: Labels,
+    labels: CellLabels,
     *,
     cls: str,
     form: str,
@@ -100,7 +100,7 @@ def analyse(
     errors = chain(metrics.errors(cells.scores, released=released), listed.values())
     means = means_over_cells(cells, errors, groups, subjects)
     headline = dict(zip(names, (*_intensities(found["gamma"]), *means.mean.tolist()), strict=True))
-    sure: dict[str, Sure] = {}
+    sure: dict[str, Uncertainty] = {}
     enough = fewest(labels) >= MIN_UNITS
     if enough:
         sure |= zip(names[2:], means.intervals(), strict=True)
@@ -135,13 +135,13 @@ def analyse(
     return estimates, {name: _table(name, about, tables[name]) for name in _COLUMNS if name in tables}
 
 
-class Scored(NamedTuple):
+class ScoredCells(NamedTuple):
     """One class of subjects in one form, with its scores."""
 
     cls: str
     form: str
     cells: Cells
-    labels: Labels
+    labels: CellLabels
     wording: Wording | None = None  # where the texts are known
     contents: Callable[[], Contents] = dict  # what each (template, attribute) says, to know the same cells elsewhere
     released: bool = False
@@ -164,7 +164,7 @@ class Scored(NamedTuple):
         return self.rounded * (1 + 1e-6) + NEAR_TIE
 
 
-def findings_of(parts: Iterable[Scored], settings: Settings, seed: int) -> Findings:
+def findings_of(parts: Iterable[ScoredCells], settings: UnqoverSettings, seed: int) -> Findings:
     """The findings of everything that was asked, one class and form after the other."""
     results, near_ties = [], {}
     notes: list[str] = []
@@ -194,7 +194,7 @@ def findings_of(parts: Iterable[Scored], settings: Settings, seed: int) -> Findi
     return Findings("unqover", "", estimates, tables, near_ties, in_turn[:MOST], notes)
 
 
-def _on_rounding(part: Scored, near: int) -> Iterator[str]:
+def _on_rounding(part: ScoredCells, near: int) -> Iterator[str]:
     if part.rounded:
         yield (
             f"{part.label}: the endpoint rounds probabilities to {part.rounded:g}, which may decide the sign of a "
@@ -218,7 +218,9 @@ def merged(results: Iterable[Result]) -> Result:
     return estimates, {name: corrected_table(tables[name]) for name in _COLUMNS if name in tables}
 
 
-def _estimate(key: str, value: float, sure: Sure | None, about: dict[str, str], n: int, labels: Labels) -> Estimate:
+def _estimate(
+    key: str, value: float, sure: Uncertainty | None, about: dict[str, str], n: int, labels: CellLabels
+) -> Estimate:
     pooled, name = key in POOLED, key.removeprefix("pooled_")
     about = {**about, "subjects": "pooled"} if pooled else about
     thin = too_thin(n, labels, pooled=pooled) if name in HEADLINE[:2] else None
@@ -234,7 +236,7 @@ def _estimate(key: str, value: float, sure: Sure | None, about: dict[str, str], 
     return Estimate(name, about, tidy, low, high, n=n, p=p, floor=floor, note=note, corrected=corrected)
 
 
-def too_thin(n: int, labels: Labels, having: str = "the sample has", *, pooled: bool = False) -> str | None:
+def too_thin(n: int, labels: CellLabels, having: str = "the sample has", *, pooled: bool = False) -> str | None:
     """Why μ and η of n cells are undefined; None where they are defined."""
     each = n / len(labels.attributes) if pooled else 2 * n / (len(labels.subjects) * len(labels.attributes))
     if not labels.sampled or each >= MIN_CELLS:
@@ -245,13 +247,13 @@ def too_thin(n: int, labels: Labels, having: str = "the sample has", *, pooled: 
     )
 
 
-def too_few(labels: Labels, which: str = "") -> str:
+def too_few(labels: CellLabels, which: str = "") -> str:
     """Why there is no interval; `which` says more about the subjects."""
     whose = f"{which}subjects{'' if labels.groups is None else ' in a group'}"
     return f"{fewest(labels)} {whose}, and at least {MIN_UNITS} are needed"
 
 
-def fewest(labels: Labels) -> int:
+def fewest(labels: CellLabels) -> int:
     """How many subjects there are, or are in the group that has fewer."""
     return len(labels.subjects) if labels.groups is None else int(np.bincount(numbered(labels.groups)[1]).min())
 
@@ -260,7 +262,9 @@ def _intensities(found: Preference) -> tuple[float, float]:
     return float(metrics.intensity(found.gamma)), float(metrics.count_intensity(found.eta))
 
 
-def _rows(names: Sequence[str], columns: Sequence[str] | None, found: Preference, sure: Rows) -> list[list[Cell]]:
+def _rows(
+    names: Sequence[str], columns: Sequence[str] | None, found: Preference, sure: TableUncertainty
+) -> list[list[Cell]]:
     """A row for each entry of `found` (name, column) that was asked about, by falling γ and then by name.
 
     Its q is not known before all tables of the run are.
@@ -295,7 +299,7 @@ def numbered(names: Sequence[str]) -> tuple[list[str], Indices]:
     return list(known), np.array([known[name] for name in names], dtype=np.int64)
 
 
-def only_asked(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
+def only_asked(cells: Cells, labels: CellLabels) -> tuple[Cells, CellLabels]:
     """Cells and labels without the subjects, attributes and templates that no cell has, numbered anew."""
     subjects, subject = _renumbered((cells.first, cells.second), len(labels.subjects))
     attributes, attribute = _renumbered((cells.attribute,), len(labels.attributes))
@@ -303,7 +307,7 @@ def only_asked(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
     sizes = len(labels.subjects), len(labels.attributes), labels.templates
     if (len(subjects), len(attributes), len(templates)) == sizes:
         return cells, labels
-    kept = Labels(
+    kept = CellLabels(
         [labels.subjects[k] for k in subjects],
         [labels.attributes[k] for k in attributes],
         [labels.attribute_classes[k] for k in attributes],
@@ -324,7 +328,7 @@ def _renumbered(columns: Sequence[NDArray[np.int32]], size: int) -> tuple[list[i
     return np.flatnonzero(occurs).tolist(), (np.cumsum(occurs) - 1).astype(np.int32)
 
 
-def _check(cells: Cells, labels: Labels) -> None:
+def _check(cells: Cells, labels: CellLabels) -> None:
     """Raise an error for cells that no plan makes, and for scores that are not probabilities."""
     n, subjects = len(cells), len(labels.subjects)
     if cells.scores.shape != (n, 2, 2, 2):

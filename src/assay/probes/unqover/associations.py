@@ -69,7 +69,7 @@ class Association:
 
 
 @dataclass(frozen=True)
-class Strongest:
+class StrongestAssociations:
     """Associations in their order, and how many were left out."""
 
     rows: Sequence[Association]
@@ -82,7 +82,7 @@ class Strongest:
         return [(place, [row for row in self.rows if row.where == place][:most]) for place in places]
 
 
-def strongest_associations(run: Run) -> Strongest:
+def strongest_associations(run: Run) -> StrongestAssociations:
     """All associations worth showing: clear ones first, each part by size.
 
     Where a class has grouped names (gender), their rows take the place of single names, which a sample compares too
@@ -92,7 +92,9 @@ def strongest_associations(run: Run) -> Strongest:
     places = {row.where for row in pooled}
     single = [row for row in _associations(run, "gamma") if row.where not in places]
     kept = _enough(single)
-    return Strongest(sorted(pooled + kept, key=lambda row: row.order), bool(pooled), len(single) - len(kept))
+    return StrongestAssociations(
+        sorted(pooled + kept, key=lambda row: row.order), bool(pooled), len(single) - len(kept)
+    )
 
 
 def ranked_subjects(run: Run) -> list[tuple[Place, list[Association]]]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.queries import Ints
-from assay.probes.unqover.lists import Lists
+from assay.probes.unqover.lists import WordLists
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class CellTable:
 
 
 def cell_table(
-    lists: Lists,
+    lists: WordLists,
     cells: int | None,
     seed: int,
     without: frozenset[str] = frozenset(),

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.unqover.metrics import Array, Cells, Labels, comparative_bias, of_cells
+from assay.probes.unqover.metrics import Array, CellLabels, Cells, comparative_bias, of_cells
 from assay.probes.unqover.settings import UNKNOWN
-from assay.results.examples import Asked, Example, Option
+from assay.results.examples import AskedQuestion, Example, Option
 from assay.results.findings import Table
 
 
-class Put(NamedTuple):
+class QuestionAsAsked(NamedTuple):
     """A question as it was put: which option stands at each place (0 and 1: the subjects, 2: UNKNOWN), what a language
     model read and, where it writes, what it wrote.
     """
@@ -30,7 +30,7 @@ class Put(NamedTuple):
     answer: str | None = None
 
 
-Wording = Callable[[int], Sequence[Put]]
+Wording = Callable[[int], Sequence[QuestionAsAsked]]
 """A cell's questions: two orders of the subjects, (two orders of the options,) each as asked and negated."""
 
 _PAIRS, _ENDS = 12, 10
@@ -45,7 +45,7 @@ _COUNTS = {4: "four", 8: "eight"}
 
 
 def showcase(
-    cells: Cells, labels: Labels, tables: Mapping[str, Table], about: Mapping[str, str], wording: Wording, most: int
+    cells: Cells, labels: CellLabels, tables: Mapping[str, Table], about: Mapping[str, str], wording: Wording, most: int
 ) -> list[Example]:
     """At most `most` cells of one class and form, the clearest first; `tables` holds what was found in them."""
     bias = of_cells(comparative_bias, cells.scores)
@@ -60,7 +60,7 @@ def showcase(
     return [_example(cells, labels, about, wording, cell, float(bias[cell])) for cell in chosen]
 
 
-def _strong(cells: Cells, bias: Array, labels: Labels, tables: Mapping[str, Table]) -> Iterator[int]:
+def _strong(cells: Cells, bias: Array, labels: CellLabels, tables: Mapping[str, Table]) -> Iterator[int]:
     """The clearest cell and a typical one of each strong association."""
     table = "groups" if tables.get("groups", Table((), ())).rows else "gamma"
     who = "group" if table == "groups" else "subject"
@@ -73,7 +73,7 @@ def _strong(cells: Cells, bias: Array, labels: Labels, tables: Mapping[str, Tabl
         yield from (int(by_size[k]) for k in sorted({0, len(by_size) // 2}) if len(by_size))
 
 
-def _ends(cells: Cells, bias: Array, labels: Labels, tables: Mapping[str, Table]) -> Iterator[int]:
+def _ends(cells: Cells, bias: Array, labels: CellLabels, tables: Mapping[str, Table]) -> Iterator[int]:
     """A typical cell of each subject at both ends of the ranking."""
     names = [str(row["subject"]) for row in tables["subjects"].records()]
     for name in dict.fromkeys([*names[:_ENDS], *names[-_ENDS:]]):
@@ -96,7 +96,7 @@ def _clear(q: object) -> bool:
     return not (isinstance(q, int | float) and q <= 0.05)
 
 
-def _side(cells: Cells, labels: Labels, who: str) -> NDArray[np.int8]:
+def _side(cells: Cells, labels: CellLabels, who: str) -> NDArray[np.int8]:
     """1 where a subject or a group is a cell's first subject, -1 where its second, else 0."""
     names = np.array([name == who for name in labels.subjects])
     if not names.any() and labels.groups is not None:
@@ -105,7 +105,7 @@ def _side(cells: Cells, labels: Labels, who: str) -> NDArray[np.int8]:
 
 
 def _example(
-    cells: Cells, labels: Labels, about: Mapping[str, str], wording: Wording, cell: int, bias: float
+    cells: Cells, labels: CellLabels, about: Mapping[str, str], wording: Wording, cell: int, bias: float
 ) -> Example:
     first, second, attribute = int(cells.first[cell]), int(cells.second[cell]), int(cells.attribute[cell])
     people = [labels.subjects[first], labels.subjects[second]]
@@ -131,9 +131,9 @@ def _example(
     return Example(told, asked, SCORES.get(about["form"].partition(",")[0], ""), note)
 
 
-def _asked(put: Put, names: Sequence[str], scores: Sequence[float]) -> Asked:
+def _asked(put: QuestionAsAsked, names: Sequence[str], scores: Sequence[float]) -> AskedQuestion:
     options = [Option(names[k], _tidy(scores[k]), 0 < scores[k] == max(scores)) for k in put.shown]
-    return Asked(put.text, put.question, options, put.answer, put.prompt)
+    return AskedQuestion(put.text, put.question, options, put.answer, put.prompt)
 
 
 def _tidy(score: float) -> float:

@@ -15,11 +15,11 @@ from functools import partial
 import numpy as np
 
 from assay.probes.base import Probe
-from assay.probes.contrast import Change, Common, Contrast, change_of
+from assay.probes.contrast import Common, Contrast, PairedChange, change_of
 from assay.probes.unqover import metrics
-from assay.probes.unqover.analyse import Scored, fewest, numbered, only_asked, too_few, too_thin
+from assay.probes.unqover.analyse import ScoredCells, fewest, numbered, only_asked, too_few, too_thin
 from assay.probes.unqover.cell_content import Content
-from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.metrics import CellLabels, Cells
 from assay.probes.unqover.subject_sums import Indices, make_blocks
 from assay.probes.unqover.uncertainty import POOLED
 from assay.probes.unqover.uncertainty_subjects import jackknifed
@@ -27,7 +27,7 @@ from assay.stats import MIN_UNITS, student_p, student_reach
 
 
 @dataclass(frozen=True)
-class _Both:
+class _SharedCells:
     """The cells that two runs share, as the first has them, with both models' scores.
 
     What the other's options got is as it has them: what is made of that does not depend on who is called first.
@@ -35,11 +35,11 @@ class _Both:
 
     cells: Cells
     other: metrics.Scores
-    other_listed: metrics.Listed | None
-    labels: Labels
+    other_listed: metrics.ListedShares | None
+    labels: CellLabels
 
     @staticmethod
-    def of(one: Scored, other: Scored) -> _Both:
+    def of(one: ScoredCells, other: ScoredCells) -> _SharedCells:
         subjects: dict[tuple[str, str], int] = {}
         contents: dict[Content, int] = {}
         for side in (one, other):
@@ -63,10 +63,10 @@ class _Both:
             np.unique(cells.template.astype(np.int64) * max(len(labels.attributes), 1) + cells.attribute)
         )
         sampled = one.labels.sampled or other.labels.sampled or len(cells) < grid
-        return _Both(cells, scores, theirs.listed, replace(labels, sampled=sampled))
+        return _SharedCells(cells, scores, theirs.listed, replace(labels, sampled=sampled))
 
 
-def _people(labels: Labels) -> list[tuple[str, str]]:
+def _people(labels: CellLabels) -> list[tuple[str, str]]:
     groups = labels.groups or [""] * len(labels.subjects)
     return list(zip(labels.subjects, groups, strict=True))
 
@@ -77,7 +77,7 @@ def _pair(cells: Cells, subjects: int) -> Indices:
 
 
 def _numbers(
-    side: Scored, subjects: Mapping[tuple[str, str], int], contents: Mapping[Content, int]
+    side: ScoredCells, subjects: Mapping[tuple[str, str], int], contents: Mapping[Content, int]
 ) -> tuple[Indices, Indices]:
     """A number for each cell that says what it is about, and whether its subjects stand the other way round there."""
     number = np.array([subjects[key] for key in _people(side.labels)], dtype=np.int32)
@@ -90,7 +90,7 @@ def _numbers(
     return key, (named.first > named.second).astype(np.int64)
 
 
-def _by_name(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
+def _by_name(cells: Cells, labels: CellLabels) -> tuple[Cells, CellLabels]:
     """The same with the subjects by name, whoever named them first."""
     order = np.argsort(np.array(labels.subjects), kind="stable")
     place = np.argsort(order, kind="stable").astype(np.int32)
@@ -99,7 +99,7 @@ def _by_name(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
     return replace(cells, first=place[cells.first], second=place[cells.second]), named
 
 
-def contrast(probe: Probe, one: Sequence[Scored], other: Sequence[Scored]) -> Contrast:
+def contrast(probe: Probe, one: Sequence[ScoredCells], other: Sequence[ScoredCells]) -> Contrast:
     """The changes from one model to the other on the cells of every class and form that both were asked."""
     theirs = {(side.cls, side.form): side for side in other}
     found = [changes(probe, side, theirs[side.cls, side.form]) for side in one if (side.cls, side.form) in theirs]
@@ -107,7 +107,7 @@ def contrast(probe: Probe, one: Sequence[Scored], other: Sequence[Scored]) -> Co
     return Contrast([change for some, _ in found for change in some], [counts for _, counts in found], notes=notes)
 
 
-def _apart(one: Sequence[Scored], other: Sequence[Scored]) -> Iterator[str]:
+def _apart(one: Sequence[ScoredCells], other: Sequence[ScoredCells]) -> Iterator[str]:
     """Which classes are in both runs, but in forms that cannot be compared."""
     forms = [{cls: [side.form for side in run if side.cls == cls] for cls in _classes(run)} for run in (one, other)]
     for cls in (each for each in forms[0] if each in forms[1]):
@@ -115,13 +115,13 @@ def _apart(one: Sequence[Scored], other: Sequence[Scored]) -> Iterator[str]:
         yield f"{cls} was asked as “{ours}” in one run and as “{theirs}” in the other; their numbers differ in meaning"
 
 
-def _classes(run: Sequence[Scored]) -> list[str]:
+def _classes(run: Sequence[ScoredCells]) -> list[str]:
     return [*dict.fromkeys(side.cls for side in run)]
 
 
-def changes(probe: Probe, one: Scored, other: Scored) -> tuple[list[Change], Common]:
+def changes(probe: Probe, one: ScoredCells, other: ScoredCells) -> tuple[list[PairedChange], Common]:
     """The changes from one model to the other on the cells of a class and form that both were asked."""
-    both = _Both.of(one, other)
+    both = _SharedCells.of(one, other)
     n = len(both.cells)
     counts = Common(f"{one.cls} ({one.form}), comparisons", len(one.cells), len(other.cells), n)
     if not n:
@@ -170,7 +170,7 @@ def _around(
     return max(value - reach, bounds[0]), min(value + reach, bounds[1])
 
 
-def _few(n: int, labels: Labels) -> str | None:
+def _few(n: int, labels: CellLabels) -> str | None:
     """Why n common comparisons give no interval and no p, if so."""
     if fewest(labels) < MIN_UNITS:
         return f"no interval and no p: {too_few(labels, 'common ')}"
@@ -179,7 +179,7 @@ def _few(n: int, labels: Labels) -> str | None:
     return None
 
 
-def _undefined(metric: str, n: int, labels: Labels, pooled: bool, released: tuple[bool, bool]) -> str | None:
+def _undefined(metric: str, n: int, labels: CellLabels, pooled: bool, released: tuple[bool, bool]) -> str | None:
     """Why a change is undefined; None where it is defined."""
     if metric == "delta" and released[0] != released[1]:
         return "one run has δ as the paper defines it, the other as the released program does (compat)"

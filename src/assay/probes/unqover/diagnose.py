@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.probes.diagnose import all_ties, diagnosed, following, made_place, place_p, ties_of
-from assay.probes.unqover.analyse import Scored, fewest, numbered, only_asked
-from assay.probes.unqover.metrics import ASKED, NEGATED, Array, Cells, Labels, Scores, portions
+from assay.probes.unqover.analyse import ScoredCells, fewest, numbered, only_asked
+from assay.probes.unqover.metrics import ASKED, NEGATED, Array, CellLabels, Cells, Scores, portions
 from assay.probes.unqover.plan import PER_CELL
-from assay.probes.unqover.settings import Settings
+from assay.probes.unqover.settings import UnqoverSettings
 from assay.probes.unqover.uncertainty import means_over_cells
-from assay.results.diagnosis import Diagnosis, Exchanged, Negation, Place, Ties
+from assay.results.diagnosis import Diagnosis, NegatedPairs, PositionShare, SwappedPairs, Ties
 
 NAMED = 0.5
 """A subject with a score above this is the model's answer: no other word at the mask, nor any other span that does not
@@ -32,7 +32,7 @@ _OPTIONS_OF = "the options of"
 _NOBODY = -1
 
 
-class _Answered(NamedTuple):
+class _CellEvidence(NamedTuple):
     """What the answers to some cells are."""
 
     first: Array  # (cell,) the share of answers that are whoever is named first
@@ -41,14 +41,14 @@ class _Answered(NamedTuple):
     ties: Ties | None
 
 
-class _Found(NamedTuple):
-    places: list[Place]
-    exchanged: list[Exchanged]
+class _PartEvidence(NamedTuple):
+    places: list[PositionShare]
+    exchanged: list[SwappedPairs]
     ties: Ties | None
     unchanged: tuple[int, int]
 
 
-def diagnosis_of(parts: Sequence[Scored], settings: Settings) -> Diagnosis:
+def diagnosis_of(parts: Sequence[ScoredCells], settings: UnqoverSettings) -> Diagnosis:
     """The diagnosis of every class and form."""
     found = [
         _of_part(part, *only_asked(part.cells, part.labels))
@@ -65,18 +65,18 @@ def diagnosis_of(parts: Sequence[Scored], settings: Settings) -> Diagnosis:
         places=[place for part in found for place in part.places],
         exchanged=[pairs for part in found for pairs in part.exchanged],
         ties=all_ties([part.ties for part in found]),
-        negation=Negation(unchanged, named) if named else None,
+        negation=NegatedPairs(unchanged, named) if named else None,
     )
 
 
-def follows_options(diagnosis: Diagnosis, settings: Settings) -> bool:
+def follows_options(diagnosis: Diagnosis, settings: UnqoverSettings) -> bool:
     """Whether answers follow the place of a listed option, rather than the order of the people in the text."""
     listed = [place for place in diagnosis.places or () if place.place in _PLACES]
     exchanged = [pairs for pairs in diagnosis.exchanged or () if pairs.part.startswith(_OPTIONS_OF)]
     return bool(following(listed, exchanged, settings))
 
 
-def _of_part(part: Scored, cells: Cells, labels: Labels) -> _Found:
+def _of_part(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
     """What the answers about one class in one form show.
 
     Every pair is asked in both orders, so each place gets half of the answers if the model ignores places. Names and
@@ -86,12 +86,12 @@ def _of_part(part: Scored, cells: Cells, labels: Labels) -> _Found:
     first = np.concatenate([some.first for some in answered])
     places = _mentioned(part.label, cells, labels, first, PER_CELL)
     same, decided = _totals(some.exchanged for some in answered)
-    pairs = [Exchanged(same, decided, part.label)] if decided else []
+    pairs = [SwappedPairs(same, decided, part.label)] if decided else []
     unchanged = _totals(some.unchanged for some in answered)
-    return _Found(places, pairs, all_ties([some.ties for some in answered]), unchanged)
+    return _PartEvidence(places, pairs, all_ties([some.ties for some in answered]), unchanged)
 
 
-def _mentioned(label: str, cells: Cells, labels: Labels, first: Array, per_cell: int) -> list[Place]:
+def _mentioned(label: str, cells: Cells, labels: CellLabels, first: Array, per_cell: int) -> list[PositionShare]:
     """The two places in the text, from the share of whoever is named first in the answers to each cell (cell,)."""
     groups = None if labels.groups is None else numbered(labels.groups)[1]
     mean, error, freedom = means_over_cells(cells, [first], groups, len(labels.subjects))
@@ -106,7 +106,7 @@ def _mentioned(label: str, cells: Cells, labels: Labels, first: Array, per_cell:
 # --- language models
 
 
-def _of_listed(part: Scored, cells: Cells, labels: Labels) -> _Found:
+def _of_listed(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
     """What the answers of a language model about one class in one form show.
 
     An answer is the likeliest option; options that tie have a part of it each. One that names nobody is half of either
@@ -128,7 +128,7 @@ def _of_listed(part: Scored, cells: Cells, labels: Labels) -> _Found:
     unchanged = int((named & (asked == negated)).sum()), int(named.sum())
     ordered = np.sort(shares.astype(np.float64), axis=-1)
     ties = ties_of(ordered[..., -1] - ordered[..., -2])
-    return _Found(places, [pairs for pairs in exchanged if pairs is not None], ties, unchanged)
+    return _PartEvidence(places, [pairs for pairs in exchanged if pairs is not None], ties, unchanged)
 
 
 def _chosen(shares: Scores) -> Array:
@@ -139,14 +139,16 @@ def _chosen(shares: Scores) -> Array:
     return part
 
 
-def _exchanged(one: NDArray[np.int64], other: NDArray[np.int64], part: str) -> Exchanged | None:
+def _exchanged(one: NDArray[np.int64], other: NDArray[np.int64], part: str) -> SwappedPairs | None:
     """How often answers chose the same place in two orders of the subjects, that is the other subject."""
     decided = (one != _NOBODY) & (other != _NOBODY)
     n = int(decided.sum())
-    return Exchanged(int((decided & (one != other)).sum()), n, part) if n else None
+    return SwappedPairs(int((decided & (one != other)).sum()), n, part) if n else None
 
 
-def _of_options(label: str, cells: Cells, labels: Labels, chosen: Array, places: NDArray[np.int8]) -> list[Place]:
+def _of_options(
+    label: str, cells: Cells, labels: CellLabels, chosen: Array, places: NDArray[np.int8]
+) -> list[PositionShare]:
     """The places of options. Subjects stand at each of theirs equally often, and UNKNOWN where it was drawn to.
 
     So if the model ignores places, a place gets the share of UNKNOWN where UNKNOWN stands there, and elsewhere half of
@@ -171,7 +173,7 @@ def _of_options(label: str, cells: Cells, labels: Labels, chosen: Array, places:
     ]
 
 
-def _answered(scores: Scores) -> _Answered:
+def _answered(scores: Scores) -> _CellEvidence:
     """An answer is the subject with the larger score; a tie is half of each place."""
     lead = np.subtract(scores[..., 0], scores[..., 1], dtype=np.float64)  # (cell, order, polarity)
     first = np.sign(lead) * np.array([1.0, -1.0])[:, None]  # 1: whoever is named first, -1: second, 0: a tie
@@ -179,7 +181,7 @@ def _answered(scores: Scores) -> _Answered:
     same = decided & (first[:, 0] == first[:, 1])
     named = (scores.max(axis=-1) > NAMED).all(axis=-1) & (lead != 0).all(axis=-1)  # (cell, order)
     unchanged = named & (np.sign(lead[..., ASKED]) == np.sign(lead[..., NEGATED]))
-    return _Answered(
+    return _CellEvidence(
         (1.0 + first.mean(axis=(1, 2))) / 2.0,
         (int(same.sum()), int(decided.sum())),
         (int(unchanged.sum()), int(named.sum())),

@@ -13,20 +13,20 @@ from assay.asking.progress import Progress
 from assay.asking.queries import MASK, MaskColumns, SpanColumns
 from assay.errors import UsageError
 from assay.files.atomic import open_atomically
-from assay.probes.unqover.lists import Attribute, Lists, Subject, read_lists
-from assay.probes.unqover.method import Part, unusable
+from assay.probes.unqover.lists import Attribute, Subject, WordLists, read_lists
+from assay.probes.unqover.method import ClassForm, unusable
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
-from assay.probes.unqover.settings import MASKED, MASKS, SPAN, GenerateSettings
+from assay.probes.unqover.settings import MASKED, MASKS, SPAN, UnqoverGenerateSettings
 
 _SOME = 1000
 """Examples written between two signs of progress."""
 
 
 @dataclass(frozen=True)
-class Generation:
+class UnqoverQuestionWriter:
     """A file of questions that somebody wants."""
 
-    settings: GenerateSettings
+    settings: UnqoverGenerateSettings
 
     counted: ClassVar[str] = "ordered pairs, two questions each"
 
@@ -79,7 +79,7 @@ class Generation:
                 code="missing-ability",
                 key="model",
             )
-        return replace(plan, without=unusable(Part(cls, MASKED), lists, ask, []))
+        return replace(plan, without=unusable(ClassForm(cls, MASKED), lists, ask, []))
 
     def write(self, file: BinaryIO, plan: UnqoverPlan, advance: Callable[[int], None]) -> int:
         """Write the plan's examples as one JSON object, an example a line; returns how many.
@@ -113,7 +113,7 @@ def entries(plan: UnqoverPlan, mask: str | None) -> Iterator[tuple[str, dict[str
 
 
 def _entry(
-    lists: Lists,
+    lists: WordLists,
     columns: SpanColumns | MaskColumns,
     row: int,
     people: Sequence[Subject],

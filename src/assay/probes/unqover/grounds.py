@@ -15,10 +15,10 @@ import numpy as np
 from assay.asking.option_prompts import OF_FIELDS
 from assay.probes.diagnose import following_place
 from assay.probes.unqover import decisive, metrics, say_group
-from assay.probes.unqover.analyse import Scored, fewest, only_asked, too_few
+from assay.probes.unqover.analyse import ScoredCells, fewest, only_asked, too_few
 from assay.probes.unqover.diagnose import follows_options
 from assay.probes.unqover.listed_plan import ListedPlan
-from assay.probes.unqover.metrics import Array, Cells, Labels
+from assay.probes.unqover.metrics import Array, CellLabels, Cells
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.probes.unqover.settings import (
     CHOICE,
@@ -27,7 +27,7 @@ from assay.probes.unqover.settings import (
     OPEN_WINS,
     QUICK_CELLS,
     QUICK_OF_ENDPOINTS,
-    Settings,
+    UnqoverSettings,
 )
 from assay.probes.unusable import doubts, readable_with, unreadable
 from assay.results.diagnosis import Diagnosis
@@ -56,10 +56,10 @@ class Held(NamedTuple):
 
 
 def grounds_of(
-    parts: Sequence[Scored],
+    parts: Sequence[ScoredCells],
     estimates: Sequence[Estimate],
     diagnosis: Diagnosis,
-    settings: Settings,
+    settings: UnqoverSettings,
     *,
     held: Mapping[str, Held],
     tokens: int = 0,
@@ -114,7 +114,7 @@ def _open_wins(estimates: Sequence[Estimate]) -> Iterator[VerdictPart]:
         yield VerdictPart(OPEN, "eta", dict(each.group), why)
 
 
-def _rules_out(parts: Sequence[Scored], settings: Settings) -> str:
+def _rules_out(parts: Sequence[ScoredCells], settings: UnqoverSettings) -> str:
     grouped = [part for part in parts if part.labels.groups is not None]
     if len(grouped) < len(parts):
         return f"a bias intensity μ above {settings.ruled_out:g} is ruled out"
@@ -127,7 +127,7 @@ def _rules_out(parts: Sequence[Scored], settings: Settings) -> str:
 
 
 def _needed(
-    parts: Sequence[Scored], estimates: Sequence[Estimate], settings: Settings, held: Mapping[str, Held]
+    parts: Sequence[ScoredCells], estimates: Sequence[Estimate], settings: UnqoverSettings, held: Mapping[str, Held]
 ) -> dict[str, Needed]:
     """What would settle the value of μ that needs most."""
     by_part = {(part.cls, part.form): part for part in parts}
@@ -142,7 +142,9 @@ def _needed(
     return {"mu": max(known, key=lambda need: float("inf") if need.limit is None else need.limit)}
 
 
-def _of_part(part: Scored, mu: Estimate, settings: Settings, held: Mapping[str, Held], parts: int) -> Needed | None:
+def _of_part(
+    part: ScoredCells, mu: Estimate, settings: UnqoverSettings, held: Mapping[str, Held], parts: int
+) -> Needed | None:
     cells, labels = only_asked(part.cells, part.labels)
     if not len(cells):
         return None
@@ -168,7 +170,7 @@ def _of_part(part: Scored, mu: Estimate, settings: Settings, held: Mapping[str, 
 
 
 def _limit(
-    part: Scored, comparisons: int, does: str, settings: Settings, held: Mapping[str, Held], parts: int
+    part: ScoredCells, comparisons: int, does: str, settings: UnqoverSettings, held: Mapping[str, Held], parts: int
 ) -> Needed:
     """A limit that gives the part so many comparisons: it is divided evenly among all parts."""
     whole = held.get(part.label)
@@ -181,13 +183,13 @@ def _limit(
     return Needed(limit, f"about {count(limit)} questions {does}", _same_questions(settings))
 
 
-def _same_questions(settings: Settings) -> str:
+def _same_questions(settings: UnqoverSettings) -> str:
     """The options with which a limit asks about the same classes and attributes as this run, which a preset chose."""
     chosen = [f"--set class={settings.cls}"] if settings.classes != CLASSES else []
     return " ".join([*chosen, *([f"--set attributes={settings.attributes}"] if settings.attributes else [])])
 
 
-def _to_begin_with(labels: Labels, asked: int | None, *, listed: bool) -> int:
+def _to_begin_with(labels: CellLabels, asked: int | None, *, listed: bool) -> int:
     """Comparisons that are usually enough, where there are too few to estimate anything; `asked` attributes at most."""
     attributes = min(asked or len(labels.attributes), len(labels.attributes))
     if labels.groups is None:
@@ -195,7 +197,7 @@ def _to_begin_with(labels: Labels, asked: int | None, *, listed: bool) -> int:
     return attributes * (QUICK_OF_ENDPOINTS[1] if listed else QUICK_CELLS)
 
 
-def _of_groups(cells: Cells, labels: Labels, room: float, names: int) -> tuple[int, int | None]:
+def _of_groups(cells: Cells, labels: CellLabels, room: float, names: int) -> tuple[int, int | None]:
     """The names in each group, and the comparisons, with which the interval of pooled μ ends less than `room` above its
     true value; None for the comparisons where that takes more `names` than there are.
 

@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.messages import Prompt
+from assay.asking.messages import PromptRecord
 from assay.asking.option_prompts import OF_FIELDS
 from assay.asking.plan import Ask, digest_of
 from assay.asking.queries import Answers, QueryColumns, SpanColumns, Status
 from assay.errors import UsageError
-from assay.probes.question_format import Listing, Question, listing_of
+from assay.probes.question_format import ListedQuestion, QuestionFormat, listing_of
 from assay.probes.unqover.cells import CellTable
-from assay.probes.unqover.choose_examples import Put
-from assay.probes.unqover.lists import Lists
-from assay.probes.unqover.metrics import Cells, Listed
+from assay.probes.unqover.choose_examples import QuestionAsAsked
+from assay.probes.unqover.lists import WordLists
+from assay.probes.unqover.metrics import Cells, ListedShares
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
-from assay.probes.unqover.settings import CHOICE, FORCED, FORMS, FREE, LLM_FORMS, UNKNOWN, Settings
+from assay.probes.unqover.settings import CHOICE, FORCED, FORMS, FREE, LLM_FORMS, UNKNOWN, UnqoverSettings
 from assay.results.formatting import plural
 
 VERSION = 1
@@ -51,7 +51,7 @@ class ListedPlan:
 
     of: UnqoverPlan
     form: str
-    listing: Listing
+    listing: QuestionFormat
 
     @property
     def ability(self) -> str:
@@ -68,7 +68,7 @@ class ListedPlan:
         return self.of.table
 
     @property
-    def lists(self) -> Lists:
+    def lists(self) -> WordLists:
         return self.of.lists
 
     @property
@@ -93,7 +93,7 @@ class ListedPlan:
     def columns(self, lo: int, hi: int) -> QueryColumns:
         return self.listing.columns(self.asked(lo, hi))
 
-    def asked(self, lo: int, hi: int) -> list[Question]:
+    def asked(self, lo: int, hi: int) -> list[ListedQuestion]:
         """Questions lo to hi with their options as they are shown, or as answers are read for them."""
         row = np.arange(lo, hi, dtype=np.int64)
         cell, rest = np.divmod(row, self.per_cell)
@@ -117,17 +117,17 @@ class ListedPlan:
         return _BOTH[swapped, unknown_place(self.table, row // self.per_cell, self.of.seed)]
 
     @property
-    def prompt(self) -> Prompt:
+    def prompt(self) -> PromptRecord:
         """How the first question is put."""
         (first,) = self.asked(0, 1)
         return self.listing.prompt(first, self.form)
 
 
-def _question(texts: SpanColumns, place: int, shown: Sequence[int]) -> Question:
+def _question(texts: SpanColumns, place: int, shown: Sequence[int]) -> ListedQuestion:
     """A question with its options, in the words in which the text has the subjects."""
     query = texts.row(place)
     options = [*(query.context[start:end] for start, end in query.subjects), UNKNOWN]
-    return Question(query.context, query.question, tuple(options[k] for k in shown))
+    return ListedQuestion(query.context, query.question, tuple(options[k] for k in shown))
 
 
 def unknown_place(table: CellTable, cells: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
@@ -144,7 +144,7 @@ def unknown_place(table: CellTable, cells: NDArray[np.int64], seed: int) -> NDAr
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ListedCells:
     """What a language model answered: cells whose every question has an answer, and which of the plan's they are."""
 
     plan: ListedPlan
@@ -156,7 +156,7 @@ class Chosen:
     lost: Mapping[str, int]  # answers that name no option, by why (`assay.probes.unusable.LOST`)
 
     @staticmethod
-    def of(plan: ListedPlan, answers: Answers) -> Chosen:
+    def of(plan: ListedPlan, answers: Answers) -> ListedCells:
         rows = np.arange(len(plan), dtype=np.int64)
         shown = plan.shown(rows)
         questions = plan.asked(0, len(plan)) if plan.ability in ("text", "sample") else []
@@ -171,9 +171,9 @@ class Chosen:
         places = None if plan.form == FREE else _places(shown.reshape(*shares.shape))[kept]
         first, second, template, attribute = plan.table.rows(kept)
         scores = shares[kept, ..., :2].mean(axis=2)
-        cells = Cells(template, first, second, attribute, scores, Listed(shares[kept], places))
+        cells = Cells(template, first, second, attribute, scores, ListedShares(shares[kept], places))
         lost = plan.listing.lost(answers, by_place, names.__getitem__)
-        return Chosen(plan, answers, cells, kept, _are_rounded(plan, answers), unread, lost)
+        return ListedCells(plan, answers, cells, kept, _are_rounded(plan, answers), unread, lost)
 
     @property
     def given(self) -> int:
@@ -185,13 +185,13 @@ class Chosen:
         """Answers drawn to each question; 0 where none are drawn."""
         return self.plan.listing.times if self.plan.ability == "sample" else 0
 
-    def wording(self, cell: int) -> list[Put]:
+    def wording(self, cell: int) -> list[QuestionAsAsked]:
         """A cell's questions as they were put, with what was written."""
         lo = self.plan.per_cell * int(self.kept[cell])
         rows = range(lo, lo + self.plan.per_cell)
         shown = self.plan.shown(np.arange(rows.start, rows.stop, dtype=np.int64)).tolist()
         return [
-            Put(asked.context, asked.question, places, self.plan.listing.told(asked), self._written(row))
+            QuestionAsAsked(asked.context, asked.question, places, self.plan.listing.told(asked), self._written(row))
             for row, asked, places in zip(rows, self.plan.asked(rows.start, rows.stop), shown, strict=True)
         ]
 
@@ -234,7 +234,7 @@ def _are_rounded(plan: ListedPlan, answers: Answers) -> bool:
 # --- the form of questions for a model, and how a language model is asked: as set, or what the model supports
 
 
-def forms_of(settings: Settings, ask: Ask) -> list[str]:
+def forms_of(settings: UnqoverSettings, ask: Ask) -> list[str]:
     """The forms to ask in: those for language models, or the others."""
     marks, wanted = [form for form in FORMS if form in ask.abilities], settings.form
     able = [*marks, *(LLM_FORMS if ask.ways or "text" in ask.abilities else ())]
@@ -265,7 +265,7 @@ def forms_of(settings: Settings, ask: Ask) -> list[str]:
     return forms
 
 
-def listing_for(form: str, settings: Settings, ask: Ask) -> Listing:
+def listing_for(form: str, settings: UnqoverSettings, ask: Ask) -> QuestionFormat:
     """How a language model is asked.
 
     Ten answers to one question cost as much as ten more comparisons and are worth less. So a model without

@@ -70,7 +70,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Template:
+class UnqoverTemplate:
     """A context and two questions with slots; `slot` is the subjects' form, `head` the attribute's."""
 
     context: str
@@ -85,13 +85,13 @@ class Template:
 
 
 @dataclass(frozen=True)
-class Lists:
+class WordLists:
     """All that a class's questions are made of. With `split`, pairs join subjects before and after it."""
 
     subjects: tuple[Subject, ...]
     split: int | None
     attributes: tuple[Attribute, ...]
-    templates: tuple[Template, ...]
+    templates: tuple[UnqoverTemplate, ...]
     header: str
     files: Mapping[str, str]  # what was read: name in the folder -> digest
 
@@ -100,7 +100,7 @@ class Lists:
         return digest_of(dict(self.files))
 
 
-def read_lists(cls: str, *, masked: bool, header: bool, family: str = "", folder: str | None = None) -> Lists:
+def read_lists(cls: str, *, masked: bool, header: bool, family: str = "", folder: str | None = None) -> WordLists:
     """The lists of a class, from a folder in the authors' format or the packaged ones.
 
     masked: templates with a masked sentence instead of questions. header: for models trained on NewsQA.
@@ -129,9 +129,9 @@ def regions() -> dict[str, str]:
 
 
 @lru_cache(maxsize=64)
-def _read_lists(root: Path, names: tuple[str, ...], groups: int, masked: bool, stamps: tuple[object, ...]) -> Lists:
+def _read_lists(root: Path, names: tuple[str, ...], groups: int, masked: bool, stamps: tuple[object, ...]) -> WordLists:
     """Lists are asked for with every block; the stamps make sure that changed files are read again."""
-    files = {name: File.read(root / name) for name in names}
+    files = {name: WordListFile.read(root / name) for name in names}
     people = [_subjects(files[name]) for name in names[:groups]]
     subjects = tuple(subject for group in people for subject in group)
     if len(subjects) < 2:
@@ -141,7 +141,7 @@ def _read_lists(root: Path, names: tuple[str, ...], groups: int, masked: bool, s
     templates = _templates(files[names[groups + 1]], masked, subjects, attributes)
     header = next((text for name in names[groups + 2 :] for _, text in files[name].lines()), "")
     used = {template.kind for template in templates}
-    return Lists(
+    return WordLists(
         subjects=subjects,
         split=len(people[0]) if groups == 2 else None,
         attributes=tuple(attribute for attribute in attributes if attribute.kind in used),
@@ -152,16 +152,16 @@ def _read_lists(root: Path, names: tuple[str, ...], groups: int, masked: bool, s
 
 
 @dataclass(frozen=True)
-class File:
+class WordListFile:
     """A word list as it lies on disk."""
 
     path: Path
     content: bytes
 
     @staticmethod
-    def read(path: Path) -> File:
+    def read(path: Path) -> WordListFile:
         try:
-            return File(path, read_whole(path))
+            return WordListFile(path, read_whole(path))
         except OSError as error:
             raise DataError(
                 f"this word list cannot be read ({reason(error)}).",
@@ -187,7 +187,7 @@ class File:
         return DataError(problem, remedy, code=code, file=self.path, line=line, key=key)
 
 
-def _entries(file: File, known: str) -> dict[str, list[tuple[int, str, str]]]:
+def _entries(file: WordListFile, known: str) -> dict[str, list[tuple[int, str, str]]]:
     """Lines by head: (line number, cluster, text)."""
     entries: dict[str, list[tuple[int, str, str]]] = {}
     for number, line in file.lines():
@@ -204,7 +204,7 @@ def _entries(file: File, known: str) -> dict[str, list[tuple[int, str, str]]]:
     return entries
 
 
-def _require_aligned(file: File, entries: Mapping[str, list[tuple[int, str, str]]], base: str) -> None:
+def _require_aligned(file: WordListFile, entries: Mapping[str, list[tuple[int, str, str]]], base: str) -> None:
     for head, rows in entries.items():
         if len(rows) != len(entries[base]):
             raise file.bad(
@@ -217,7 +217,7 @@ def _require_aligned(file: File, entries: Mapping[str, list[tuple[int, str, str]
             )
 
 
-def _require_once(file: File, head: str, rows: list[tuple[int, str, str]]) -> None:
+def _require_once(file: WordListFile, head: str, rows: list[tuple[int, str, str]]) -> None:
     seen: dict[str, int] = {}
     for number, _, text in rows:
         if text in seen:
@@ -226,7 +226,7 @@ def _require_once(file: File, head: str, rows: list[tuple[int, str, str]]) -> No
         seen[text] = number
 
 
-def _subjects(file: File) -> list[Subject]:
+def _subjects(file: WordListFile) -> list[Subject]:
     entries = _entries(file, "subj|subj:dem")
     if "subj" not in entries:
         raise file.bad("there is no [subj] line.", "List at least one subject.", code="missing-key", key="subj")
@@ -237,7 +237,7 @@ def _subjects(file: File) -> list[Subject]:
     return [Subject(entries["subj"][k][1], texts) for k, texts in enumerate(forms)]
 
 
-def _attributes(file: File) -> list[Attribute]:
+def _attributes(file: WordListFile) -> list[Attribute]:
     heads = "|".join(f"{kind}{form}" for kind in ("p_act", "l_act") for form in ("", ":neg", "-single", "-single:neg"))
     entries = _entries(file, heads)
     attributes = []
@@ -267,8 +267,8 @@ def _attributes(file: File) -> list[Attribute]:
 
 
 def _templates(
-    file: File, masked: bool, subjects: tuple[Subject, ...], attributes: list[Attribute]
-) -> tuple[Template, ...]:
+    file: WordListFile, masked: bool, subjects: tuple[Subject, ...], attributes: list[Attribute]
+) -> tuple[UnqoverTemplate, ...]:
     heads = {head for attribute in attributes for head in attribute.forms}
     templates = []
     for number, line in file.lines():
@@ -335,7 +335,7 @@ def _templates(
                         code="unknown-key",
                         key=name,
                     )
-        templates.append(Template(context, asked, negated, slot, head))
+        templates.append(UnqoverTemplate(context, asked, negated, slot, head))
     if not templates:
         raise file.bad("there is no template.", "Add at least one line.", code="empty-file")
     return tuple(templates)

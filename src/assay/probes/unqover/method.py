@@ -16,17 +16,17 @@ from assay.config.settings import GENERATE, SCORE, as_written, read_settings
 from assay.errors import DataError, UsageError
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
-from assay.probes.question_format import Listing, note_on
+from assay.probes.question_format import QuestionFormat, note_on
 from assay.probes.unqover.across import TITLES, side_by_side
-from assay.probes.unqover.analyse import Scored, findings_of
+from assay.probes.unqover.analyse import ScoredCells, findings_of
 from assay.probes.unqover.cell_content import contents_of
-from assay.probes.unqover.choose_examples import Put
+from assay.probes.unqover.choose_examples import QuestionAsAsked
 from assay.probes.unqover.compare_runs import contrast
 from assay.probes.unqover.diagnose import diagnosis_of
 from assay.probes.unqover.grounds import Held, grounds_of
-from assay.probes.unqover.listed_plan import ROUNDED, Chosen, ListedPlan, forms_of, listing_for
-from assay.probes.unqover.lists import Lists, read_lists, regions
-from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.listed_plan import ROUNDED, ListedCells, ListedPlan, forms_of, listing_for
+from assay.probes.unqover.lists import WordLists, read_lists, regions
+from assay.probes.unqover.metrics import CellLabels, Cells
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.probes.unqover.present import present
 from assay.probes.unqover.present_study import of_study
@@ -40,8 +40,8 @@ from assay.probes.unqover.settings import (
     QUICK_OF_ENDPOINTS,
     SPAN,
     STANDARD_CELLS,
-    GenerateSettings,
-    Settings,
+    UnqoverGenerateSettings,
+    UnqoverSettings,
 )
 from assay.results.findings import Findings
 from assay.results.formatting import plural
@@ -51,7 +51,7 @@ _LISTS = Path("unqover", "word_lists")
 
 
 @dataclass(frozen=True)
-class Part:
+class ClassForm:
     """One class of subjects in one form.
 
     With a language model the form says in which way it was asked, too, since their numbers are not comparable: "choice,
@@ -73,18 +73,18 @@ AnyPlan = UnqoverPlan | ListedPlan
 class UnqoverPrepared(Prepared):
     """The plans of every class and form; empty for predictions made elsewhere."""
 
-    plans: Mapping[Part, AnyPlan]
-    chosen: Settings
+    plans: Mapping[ClassForm, AnyPlan]
+    chosen: UnqoverSettings
 
 
-Data = Sequence[Scored]
+Data = Sequence[ScoredCells]
 
 
 class UnQover(Method[UnqoverPrepared, Data]):
     """Asks about pairs of subjects, and measures which of them the model prefers."""
 
     def prepare(self, request: Request, ask: Ask) -> UnqoverPrepared:
-        settings = _with_lists(read_settings(Settings, request.settings, self.probe.name), request.data)
+        settings = _with_lists(read_settings(UnqoverSettings, request.settings, self.probe.name), request.data)
         notes: list[str] = []
         if _is_quick(request):
             settings = _quick(settings, request, ask)
@@ -94,7 +94,7 @@ class UnQover(Method[UnqoverPrepared, Data]):
         lists = {part: _read(part, settings) for part in parts}
         if settings.attributes is not None:
             notes += _left_out(settings, lists)
-        plans: dict[Part, AnyPlan] = {}
+        plans: dict[ClassForm, AnyPlan] = {}
         for part, own in lists.items():
             without = unusable(part, own, ask, notes) if listing is None else ()
             texts = _plan(part.form if listing is None else SPAN, part.cls, own, settings, request, without)
@@ -116,7 +116,7 @@ class UnQover(Method[UnqoverPrepared, Data]):
         return [
             _scored(part, plan, ask(plan, part.label))
             if isinstance(plan, UnqoverPlan)
-            else _chosen(part, Chosen.of(plan, ask(plan, part.label)))
+            else _chosen(part, ListedCells.of(plan, ask(plan, part.label)))
             for part, plan in prepared.plans.items()
         ]
 
@@ -145,16 +145,18 @@ class UnQover(Method[UnqoverPrepared, Data]):
                 code="bad-option",
                 key="answers",
             )
-        settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
+        settings = read_settings(UnqoverSettings, request.settings, self.probe.name, remedy=SCORE)
         if request.data is not None and (request.data / _LISTS).is_dir():
             settings = _with_lists(settings, request.data)
         scored, notes = scored_files(files, settings, "class" in request.settings, skip_bad=request.skip_bad)
         return UnqoverPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings), scored
 
     def generation(self, request: Request) -> Any:
-        from assay.probes.unqover.generate import Generation
+        from assay.probes.unqover.generate import UnqoverQuestionWriter
 
-        return Generation(read_settings(GenerateSettings, request.settings, self.probe.name, remedy=GENERATE))
+        return UnqoverQuestionWriter(
+            read_settings(UnqoverGenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
+        )
 
     def contrast(self, one: Data, other: Data, *, settings: Mapping[str, Any], common: bool) -> Contrast:
         return contrast(self.probe, one, other)
@@ -166,9 +168,9 @@ class UnQover(Method[UnqoverPrepared, Data]):
     titles = TITLES
 
 
-def _scored(part: Part, plan: UnqoverPlan, answers: Answers) -> Scored:
+def _scored(part: ClassForm, plan: UnqoverPlan, answers: Answers) -> ScoredCells:
     """One class and form with the model's scores."""
-    return Scored(
+    return ScoredCells(
         part.cls,
         part.form,
         cells_of(plan, answers["score"]),
@@ -179,11 +181,11 @@ def _scored(part: Part, plan: UnqoverPlan, answers: Answers) -> Scored:
     )
 
 
-def _chosen(part: Part, chosen: Chosen) -> Scored:
+def _chosen(part: ClassForm, chosen: ListedCells) -> ScoredCells:
     """One class and form with what a language model answered."""
     plan, whole = chosen.plan, len(chosen.cells) == len(chosen.plan.table)
     labels = labels_of(plan)
-    return Scored(
+    return ScoredCells(
         part.cls,
         part.form,
         chosen.cells,
@@ -198,13 +200,13 @@ def _chosen(part: Part, chosen: Chosen) -> Scored:
     )
 
 
-def _asked_as(form: str, listing: Listing, settings: Settings) -> list[Part]:
-    return [Part(cls, f"{form}, {listing.said}") for cls in settings.classes]
+def _asked_as(form: str, listing: QuestionFormat, settings: UnqoverSettings) -> list[ClassForm]:
+    return [ClassForm(cls, f"{form}, {listing.said}") for cls in settings.classes]
 
 
-def _parts(forms: Sequence[str], settings: Settings, request: Request) -> list[Part]:
+def _parts(forms: Sequence[str], settings: UnqoverSettings, request: Request) -> list[ClassForm]:
     """The classes and forms to ask about."""
-    parts = [Part(cls, form) for form in forms for cls in settings.classes]
+    parts = [ClassForm(cls, form) for form in forms for cls in settings.classes]
     if settings.form == "auto" and len(forms) == 2 and request.preset == "quick" and request.limit is None:
         parts = [part for part in parts if part.form == SPAN or part.cls == "gender"]
     return parts
@@ -215,7 +217,7 @@ def _is_quick(request: Request) -> bool:
     return request.preset == "quick" and request.limit is None
 
 
-def _quick(settings: Settings, request: Request, ask: Ask) -> Settings:
+def _quick(settings: UnqoverSettings, request: Request, ask: Ask) -> UnqoverSettings:
     """What quick asks about: names and few attributes, each compared often enough to find something."""
     chosen = settings if "class" in request.settings else replace(settings, cls=CLASSES[0])
     return replace(chosen, attributes=chosen.attributes or _quick_size(ask)[0])
@@ -226,7 +228,7 @@ def _quick_size(ask: Ask) -> tuple[int, int]:
     return QUICK_OF_ENDPOINTS if ask.ways else (QUICK_ATTRIBUTES, QUICK_CELLS)
 
 
-def _left_out(settings: Settings, lists: Mapping[Part, Lists]) -> list[str]:
+def _left_out(settings: UnqoverSettings, lists: Mapping[ClassForm, WordLists]) -> list[str]:
     """What a run with few attributes did not ask about, in one line."""
     counts = {part.cls: len(own.attributes) for part, own in lists.items()}
     asked = settings.attributes or 0
@@ -237,7 +239,7 @@ def _left_out(settings: Settings, lists: Mapping[Part, Lists]) -> list[str]:
 
 
 def _plan(
-    form: str, cls: str, lists: Lists, settings: Settings, request: Request, without: tuple[str, ...]
+    form: str, cls: str, lists: WordLists, settings: UnqoverSettings, request: Request, without: tuple[str, ...]
 ) -> UnqoverPlan:
     """All cells of a class."""
     return UnqoverPlan(
@@ -254,7 +256,7 @@ def _plan(
     )
 
 
-def _sized(plan: AnyPlan, settings: Settings, request: Request, ask: Ask) -> AnyPlan:
+def _sized(plan: AnyPlan, settings: UnqoverSettings, request: Request, ask: Ask) -> AnyPlan:
     """As many cells as the preset asks."""
     if request.limit is not None or request.preset == "paper":
         return plan
@@ -265,7 +267,7 @@ def _sized(plan: AnyPlan, settings: Settings, request: Request, ask: Ask) -> Any
     return plan if wanted >= len(plan.table) else plan.with_cells(wanted)
 
 
-def unusable(part: Part, lists: Lists, ask: Ask, notes: list[str]) -> tuple[str, ...]:
+def unusable(part: ClassForm, lists: WordLists, ask: Ask, notes: list[str]) -> tuple[str, ...]:
     """Subjects that cannot be asked about in this model: in masked sentences those that are not one token."""
     slots = sorted({template.slot for template in lists.templates})
     words = tuple(subject.forms[slot] for slot in slots for subject in lists.subjects)
@@ -289,7 +291,7 @@ def unusable(part: Part, lists: Lists, ask: Ask, notes: list[str]) -> tuple[str,
     return tuple(left_out)
 
 
-def _read(part: Part, settings: Settings) -> Lists:
+def _read(part: ClassForm, settings: UnqoverSettings) -> WordLists:
     return read_lists(
         part.cls, masked=part.form == MASKED, header=settings.header == "newsqa", folder=settings.word_lists
     )
@@ -302,17 +304,17 @@ def cells_of(plan: UnqoverPlan, scores: Any) -> Cells:
     return Cells(template, first, second, attribute, scores.reshape(-1, 2, 2, 2))
 
 
-def wording_of(plan: UnqoverPlan, cell: int) -> list[Put]:
+def wording_of(plan: UnqoverPlan, cell: int) -> list[QuestionAsAsked]:
     """A cell's four questions; in masked sentences the question is the sentence with the mask."""
     columns = plan.columns(PER_CELL * cell, PER_CELL * (cell + 1))
     questions = columns.question if isinstance(columns, SpanColumns) else columns.sentence
-    return [Put(columns.context[row], questions[row]) for row in range(PER_CELL)]
+    return [QuestionAsAsked(columns.context[row], questions[row]) for row in range(PER_CELL)]
 
 
-def labels_of(plan: AnyPlan) -> Labels:
+def labels_of(plan: AnyPlan) -> CellLabels:
     """Names for the tables."""
     lists = plan.lists
-    return Labels(
+    return CellLabels(
         subjects=[subject.name for subject in lists.subjects],
         attributes=[attribute.text for attribute in lists.attributes],
         attribute_classes=[attribute.cluster for attribute in lists.attributes],
@@ -323,7 +325,7 @@ def labels_of(plan: AnyPlan) -> Labels:
     )
 
 
-def _with_lists(settings: Settings, data: Path | None) -> Settings:
+def _with_lists(settings: UnqoverSettings, data: Path | None) -> UnqoverSettings:
     """The settings with the authors' word lists among the official data, where such data are named."""
     if data is None or settings.word_lists is not None:
         return settings
@@ -338,7 +340,7 @@ def _with_lists(settings: Settings, data: Path | None) -> Settings:
     return replace(settings, word_lists=str(lists))
 
 
-def _require_different(part: Part, lists: Lists, slots: list[str], answers: Answers, kept: Any) -> None:
+def _require_different(part: ClassForm, lists: WordLists, slots: list[str], answers: Answers, kept: Any) -> None:
     """Raise an error if two subjects have the same tokens, which makes them one subject to the model."""
     keys = answers["key"].reshape(len(slots), -1)
     for slot, row in zip(slots, keys.tolist(), strict=True):
@@ -355,11 +357,11 @@ def _require_different(part: Part, lists: Lists, slots: list[str], answers: Answ
             seen[key] = name
 
 
-def _limited(plans: dict[Part, AnyPlan], limit: int, notes: list[str]) -> dict[Part, AnyPlan]:
+def _limited(plans: dict[ClassForm, AnyPlan], limit: int, notes: list[str]) -> dict[ClassForm, AnyPlan]:
     """The plans cut to about `limit` questions in all, divided evenly among the parts in whole cells."""
     (per_cell,) = {plan.per_cell for plan in plans.values()}
     left = -(-limit // per_cell)
-    result: dict[Part, AnyPlan] = {}
+    result: dict[ClassForm, AnyPlan] = {}
     smallest_first = sorted(plans, key=lambda part: len(plans[part]))
     for place, part in enumerate(smallest_first):
         plan = plans[part]

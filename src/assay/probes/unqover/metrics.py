@@ -37,7 +37,7 @@ class Cells:
     # (cell, order 2, polarity 2, subject 2): order 0 names x1 first, polarity 0 is the question as asked and 1 its
     # negation; the last axis is who (x1, x2), not where.
     scores: Scores
-    listed: Listed | None = None  # of language models
+    listed: ListedShares | None = None  # of language models
 
     def __len__(self) -> int:
         return len(self.template)
@@ -50,7 +50,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedShares:
     """What language models answered to cells: the probability of every option.
 
     Options are x1, x2 and, but in the form `forced`, UNKNOWN. Option order 0 lists x1 before x2; where options are not
@@ -60,12 +60,12 @@ class Listed:
     shares: Scores  # (cell, order 2, option order 1 or 2, polarity 2, option 2 or 3)
     places: NDArray[np.int8] | None  # (cell, option order, option): where each stands
 
-    def take(self, cells: NDArray[np.integer]) -> Listed:
-        return Listed(self.shares[cells], None if self.places is None else self.places[cells])
+    def take(self, cells: NDArray[np.integer]) -> ListedShares:
+        return ListedShares(self.shares[cells], None if self.places is None else self.places[cells])
 
 
 @dataclass(frozen=True)
-class Labels:
+class CellLabels:
     """What the indices of `Cells` stand for, and how the cells were chosen."""
 
     subjects: Sequence[str]
@@ -131,7 +131,7 @@ def abstaining(shares: Scores) -> Array:
     return mean
 
 
-def listed_errors(listed: Listed | None) -> dict[str, Array]:
+def listed_errors(listed: ListedShares | None) -> dict[str, Array]:
     """δₒ and how often a model abstains, of every cell (cell,), where they are defined."""
     if listed is None:
         return {}

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.plan import digest_of
-from assay.asking.queries import MASK, NONE, Ints, MaskColumns, Scoring, SpanColumns, Texts
+from assay.asking.queries import MASK, NONE, Ints, MaskColumns, Scoring, SpanColumns, StringColumn
 from assay.errors import DataError
 from assay.probes.unqover.cells import CellTable, cell_table
-from assay.probes.unqover.lists import Lists, read_lists
+from assay.probes.unqover.lists import WordLists, read_lists
 from assay.probes.unqover.slots import fill, widened
 
 GENERATOR = 2
@@ -55,7 +55,7 @@ class UnqoverPlan:
         return digest_of({"plan": "unqover", "generator": GENERATOR, **recipe})
 
     @property
-    def lists(self) -> Lists:
+    def lists(self) -> WordLists:
         lists = read_lists(
             self.cls, masked=self.form == "mask", header=self.header, family=self.family, folder=self.word_lists
         )
@@ -92,8 +92,8 @@ class UnqoverPlan:
         questions, asked = _unique(template, attribute, polarity)
         lists = self.lists
         filled = [self._context(lists, *key) for key in contexts]
-        texts = Texts([text for text, _, _ in filled], context)
-        wordings = Texts([self._question(lists, *key) for key in questions], asked)
+        texts = StringColumn([text for text, _, _ in filled], context)
+        wordings = StringColumn([self._question(lists, *key) for key in questions], asked)
         scoring = RELEASED if self.released else Scoring()
         if self.form == "mask":
             words, subjects = self._candidates(lists, template, first, second)
@@ -104,7 +104,7 @@ class UnqoverPlan:
         return SpanColumns(wordings, texts, start, end, scoring)
 
     def _context(
-        self, lists: Lists, template: int, earlier: int, later: int
+        self, lists: WordLists, template: int, earlier: int, later: int
     ) -> tuple[str, list[list[int]], list[list[int]]]:
         """The context and, for the subjects in the order in which they stand, alternative starts and ends."""
         chosen = lists.templates[template]
@@ -119,13 +119,13 @@ class UnqoverPlan:
             return text, [starts for starts, _ in both], [ends for _, ends in both]
         return text, [[start] for start, _ in spans], [[end] for _, end in spans]
 
-    def _question(self, lists: Lists, template: int, attribute: int, polarity: int) -> str:
+    def _question(self, lists: WordLists, template: int, attribute: int, polarity: int) -> str:
         chosen = lists.templates[template]
         head = f"{chosen.head}:neg" if polarity else chosen.head
         values = {head: lists.attributes[attribute].forms[head], "mask": MASK}
         return fill(chosen.negated if polarity else chosen.asked, values, released=self.released)[0]
 
-    def _candidates(self, lists: Lists, template: Ints, first: Ints, second: Ints) -> tuple[list[str], Ints]:
+    def _candidates(self, lists: WordLists, template: Ints, first: Ints, second: Ints) -> tuple[list[str], Ints]:
         """Words and, for each row and subject, its own form, then its pronouns (the likeliest counts)."""
         slots = sorted({chosen.slot for chosen in lists.templates})
         words = [subject.forms[slot] for slot in slots for subject in lists.subjects]

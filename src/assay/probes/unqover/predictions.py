@@ -26,11 +26,11 @@ from assay.errors import DataError, UsageError
 from assay.files.decoding import TwiceError, json_at
 from assay.files.opening import open_text
 from assay.probes.unqover.agreement import Agreement, DisagreementError, Key, Known, UnclearError
-from assay.probes.unqover.analyse import Scored
+from assay.probes.unqover.analyse import ScoredCells
 from assay.probes.unqover.cell_content import Content, Contents, content, with_slots
 from assay.probes.unqover.lists import FILES, read_lists, regions
-from assay.probes.unqover.metrics import Cells, Labels
-from assay.probes.unqover.settings import LLM_FORMS, MASKED, SPAN, Settings
+from assay.probes.unqover.metrics import CellLabels, Cells
+from assay.probes.unqover.settings import LLM_FORMS, MASKED, SPAN, UnqoverSettings
 from assay.results.formatting import plural
 
 _CHUNK = 1 << 20
@@ -50,7 +50,7 @@ class Predictions:
     cls: str
     form: str
     cells: Cells
-    labels: Labels
+    labels: CellLabels
     contents: Contents
     skipped: list[str] = field(default_factory=list)
     righted: list[str] = field(default_factory=list)
@@ -156,7 +156,7 @@ class _Reader:
             )
             self._bad(problem, None, "bad-row")
             columns, scores = columns[whole], scores[whole]
-        labels = Labels(
+        labels = CellLabels(
             subjects=names,
             attributes=[[*self.attributes][k] for k in attributes],
             attribute_classes=[self.classes[k] for k in attributes],
@@ -341,8 +341,8 @@ def _blank_end(buffer: str, at: int, also: str = "") -> int:
 
 
 def scored_files(
-    files: Sequence[Path], settings: Settings, named: bool, *, skip_bad: bool
-) -> tuple[list[Scored], list[str]]:
+    files: Sequence[Path], settings: UnqoverSettings, named: bool, *, skip_bad: bool
+) -> tuple[list[ScoredCells], list[str]]:
     """The cells of predictions in the authors' format, a file for each class and form, and what was left out.
 
     `named` says whether the class was set; otherwise the files tell it.
@@ -373,7 +373,7 @@ def scored_files(
         notes += [f"{file.name}: {each}" for each in found.righted]
         notes += [f"{file.name}: left out: {problem}" for problem in found.skipped]
         contents = partial(_known, found.contents)
-        parts.append(Scored(found.cls, found.form, found.cells, found.labels, None, contents, settings.released))
+        parts.append(ScoredCells(found.cls, found.form, found.cells, found.labels, None, contents, settings.released))
     return parts, notes
 
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.presentation.elements import Card, Dot, Presentation, Prose, Score, Scorecard, Section
-from assay.presentation.rich_text import Figure, Name, Strong, Text, listed
+from assay.presentation.elements import (
+    DotCell,
+    HeadlineEstimate,
+    Paragraphs,
+    Presentation,
+    Scorecard,
+    Section,
+    SummaryCard,
+)
+from assay.presentation.rich_text import NumberText, Strong, Text, Verbatim, listed
 from assay.probes.unqover import PROBE, say_group
 from assay.probes.unqover.associations import (
     MIN_CELLS,
     Association,
-    Strongest,
+    StrongestAssociations,
     strongest_associations,
 )
 from assay.probes.unqover.present_heat import charts
@@ -19,7 +27,7 @@ from assay.probes.unqover.settings import CHOICE, CLASSES, FORCED, FREE, LLM_FOR
 from assay.results.findings import Estimate
 from assay.results.formatting import equals, interval, number, plural
 from assay.results.run import Run
-from assay.results.verdict import Chance, Says
+from assay.results.verdict import Chance, VerdictKind
 
 ASKS = "questions that the text does not answer: does the model prefer a group anyway?"
 PAPER = (
@@ -36,7 +44,7 @@ def present(run: Run) -> Presentation:
     return Presentation(
         name="UnQover",
         asks=ASKS,
-        lead=[Prose([_asked(run), _strongest(run, strongest), *_intensity(intensities)])],
+        lead=[Paragraphs([_asked(run), _strongest(run, strongest), *_intensity(intensities)])],
         card=card_of(run, strongest),
         scorecard=_scorecard(run),
         cautions=[*PROBE.cautions, *_sampled(run)],
@@ -53,9 +61,9 @@ def present(run: Run) -> Presentation:
 def _asked(run: Run) -> Text:
     asked = "questions" if run.questions is None else plural(run.questions, "question")
     classes = dict.fromkeys(e.group["class"] for e in run.findings.estimates if "class" in e.group)
-    about: Text = [" about ", listed([Name(each) for each in classes], last=" and ")] if classes else ""
+    about: Text = [" about ", listed([Verbatim(each) for each in classes], last=" and ")] if classes else ""
     return [
-        *("The model ", Strong(Name(run.model)), f" was asked {asked}", about),
+        *("The model ", Strong(Verbatim(run.model)), f" was asked {asked}", about),
         " that cannot be answered from the text. Each text mentions two people or groups, and the question asks which "
         "one something is true of, which the text does not say. A fair model would prefer neither. Every question is "
         "asked in both orders of the two, and also negated. This cancels any preference for whoever is mentioned first "
@@ -77,7 +85,7 @@ _OPTIONS = {
 }
 
 
-def _strongest(run: Run, strongest: Strongest) -> Text:
+def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
     clear = [row for row in strongest.rows if row.clear]
     large = [row for row in clear if abs(row.gamma) >= run.smallest("groups" if row.pooled else "gamma")]
     if large:
@@ -103,13 +111,13 @@ def _strongest(run: Run, strongest: Strongest) -> Text:
 
 
 def _told(run: Run, row: Association) -> Text:
-    between: Text = "no interval" if row.low is None else [f"{run.level} ", Figure(interval(row.low, row.high))]
+    between: Text = "no interval" if row.low is None else [f"{run.level} ", NumberText(interval(row.low, row.high))]
     q = "" if row.q is None else f", q {equals(row.q)}"
     return [
-        *("in questions about ", Name(row.bias_class), " (", Name(row.form), "), the model associates “"),
-        *(Strong(Name(row.attribute or "")), f"” {'more' if row.gamma > 0 else 'less'} with “"),
-        *(Strong(Name(row.subject)), f"”{' names' if row.pooled else ''} than with the others compared (γ = "),
-        *(Figure(number(row.gamma)), ", ", between, f"{q}; γ runs from −1 to 1, and 0 means no preference)"),
+        *("in questions about ", Verbatim(row.bias_class), " (", Verbatim(row.form), "), the model associates “"),
+        *(Strong(Verbatim(row.attribute or "")), f"” {'more' if row.gamma > 0 else 'less'} with “"),
+        *(Strong(Verbatim(row.subject)), f"”{' names' if row.pooled else ''} than with the others compared (γ = "),
+        *(NumberText(number(row.gamma)), ", ", between, f"{q}; γ runs from −1 to 1, and 0 means no preference)"),
     ]
 
 
@@ -142,7 +150,7 @@ def _intensity(found: Intensities) -> list[Text]:
     elif within:
         said.append([Strong("Bias intensity μ is nowhere distinguishable from chance"), ": ", _compared(within), "."])
     if rest:
-        where_not = listed([Name(group_said(e)) for e in rest], "; ")
+        where_not = listed([Verbatim(group_said(e)) for e in rest], "; ")
         said.append(
             ["μ could not be tested against chance for ", where_not, ": see the headline numbers and their notes."]
         )
@@ -153,7 +161,7 @@ def _compared(settings: Sequence[Estimate]) -> Text:
     def one(e: Estimate) -> Text:
         chance = "" if e.floor is None else f"; chance level {number(e.floor)}"
         p = "" if e.p is None else f", p {equals(e.p)}"
-        return [Name(group_said(e)), " (", Figure(f"{number(e.value)}{chance}{p}"), ")"]
+        return [Verbatim(group_said(e)), " (", NumberText(f"{number(e.value)}{chance}{p}"), ")"]
 
     return listed([one(e) for e in settings], "; ")
 
@@ -162,7 +170,7 @@ def _sampled(run: Run) -> list[Text]:
     if not run.sample:
         return []
     said = "This run may have asked only a sample of the possible questions ("
-    return [[said, Name(run.sample), "); a larger sample gives narrower intervals."]]
+    return [[said, Verbatim(run.sample), "); a larger sample gives narrower intervals."]]
 
 
 # --- headline numbers
@@ -194,13 +202,13 @@ def _ways(run: Run) -> str:
     return "eight" if _forms(run) & {CHOICE, FORCED} else "four"
 
 
-def _score(estimate: Estimate, by_class: bool) -> Score:
+def _score(estimate: Estimate, by_class: bool) -> HeadlineEstimate:
     group = estimate.group
     form, cls = group.get("form", ""), group.get("class", "")
     rest = {key: value for key, value in group.items() if key != "form"}
     place = (group_said(Estimate("", rest, 0.0)), form) if by_class else ()
     examples = {key: value for key, value in group.items() if key != "subjects"}
-    return Score(estimate, group_said(estimate), examples, place, PROBE.task(group), (cls, cls))
+    return HeadlineEstimate(estimate, group_said(estimate), examples, place, PROBE.task(group), (cls, cls))
 
 
 # --- an UnQover run on a reader's first screen: the strongest association, or what is clear in place of one
@@ -215,26 +223,28 @@ _LISTED = (
 )
 
 
-def card_of(run: Run, strongest: Strongest) -> Card:
+def card_of(run: Run, strongest: StrongestAssociations) -> SummaryCard:
     absent = not_asked(run)
     intensity = next(iter(clear_intensities(run)), None)
     if not strongest.rows:
         said = "There were too few comparisons to name any association."
-        return Card([said, *([" ", _together(intensity)] if intensity else [])], not_asked=absent)
+        return SummaryCard([said, *([" ", _together(intensity)] if intensity else [])], not_asked=absent)
     top = strongest.rows[0]
     about = {"class": top.bias_class, "form": top.form, "attribute": top.attribute or ""}
     if not top.clear and intensity is not None:
         told: Text = [_UNTOLD, " by itself; ", _together(intensity)]
-        return Card(
+        return SummaryCard(
             told, *_intensity_text(intensity), examples={"class": top.bias_class}, of=_kind(intensity), not_asked=absent
         )
     if not top.gamma:
-        return Card("The model preferred nobody: it treated both subjects alike in every comparison.", not_asked=absent)
+        return SummaryCard(
+            "The model preferred nobody: it treated both subjects alike in every comparison.", not_asked=absent
+        )
     who, other = _sides(top)
-    return Card(
+    return SummaryCard(
         _sentence(run, top),
-        label=["Association of “", Name(top.attribute or ""), "” with ", Name(who)],
-        number=Dot(top.gamma, top.low, top.high, hollow=not top.clear),
+        label=["Association of “", Verbatim(top.attribute or ""), "” with ", Verbatim(who)],
+        number=DotCell(top.gamma, top.low, top.high, hollow=not top.clear),
         sides=(other, who),
         ends=_ENDS,
         severity=f"{_points(top.gamma)} of 100 points of preference",
@@ -256,7 +266,7 @@ def not_asked(run: Run) -> Text:
     absent = [cls for cls in CLASSES if cls not in asked]
     if not asked or not absent or not asked <= {*CLASSES}:
         return ""
-    return ["Not asked: questions about ", listed([Name(cls) for cls in absent], last=" and "), "."]
+    return ["Not asked: questions about ", listed([Verbatim(cls) for cls in absent], last=" and "), "."]
 
 
 def _kind(e: Estimate) -> str:
@@ -266,14 +276,19 @@ def _kind(e: Estimate) -> str:
 def _together(e: Estimate) -> Text:
     metric = PROBE.metric(e.metric)
     return [
-        *("all associations together are clear: the ", Strong(metric.title), " of ", Name(PROBE.say_group(e.group))),
+        *(
+            "all associations together are clear: the ",
+            Strong(metric.title),
+            " of ",
+            Verbatim(PROBE.say_group(e.group)),
+        ),
         f" is {number(e.value if e.corrected is None else e.corrected)}, more than chance gives.",
     ]
 
 
-def _intensity_text(e: Estimate) -> tuple[Text, Dot]:
-    label: Text = [PROBE.metric(e.metric).title, ", ", Name(PROBE.say_group(e.group))]
-    return label, Dot(e.value if e.corrected is None else e.corrected, e.low, e.high)
+def _intensity_text(e: Estimate) -> tuple[Text, DotCell]:
+    label: Text = [PROBE.metric(e.metric).title, ", ", Verbatim(PROBE.say_group(e.group))]
+    return label, DotCell(e.value if e.corrected is None else e.corrected, e.low, e.high)
 
 
 def _points(gamma: float) -> str:
@@ -288,17 +303,17 @@ def _points(gamma: float) -> str:
 
 def _sentence(run: Run, top: Association) -> Text:
     who, other = _sides(top)
-    attribute = Name(top.attribute or "")
+    attribute = Verbatim(top.attribute or "")
     if not top.clear:
-        return [_UNTOLD, ". The largest: “", attribute, "” with ", Name(who if top.gamma > 0 else other), "."]
+        return [_UNTOLD, ". The largest: “", attribute, "” with ", Verbatim(who if top.gamma > 0 else other), "."]
     small = abs(top.gamma) < run.smallest("groups" if top.pooled else "gamma")
     start = "There is a clear but very small association: the" if small else "The"
     more = "more" if top.gamma > 0 else "less"
     verdict = run.findings.verdict
-    listed_only = verdict is not None and verdict.says in (Says.NONE, Says.FEW, Says.CANNOT)
+    listed_only = verdict is not None and verdict.says in (VerdictKind.NONE, VerdictKind.FEW, VerdictKind.CANNOT)
     return [
         f"{start} model associates “",
-        *(attribute, f"” {more} with ", Name(who), " than with ", Name(other)),
+        *(attribute, f"” {more} with ", Verbatim(who), " than with ", Verbatim(other)),
         ", although nothing in the text says so.",
         _LISTED if listed_only else "",
     ]

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from assay.presentation.elements import Column, Dot, Group, Heat, Kind, Part, Pick, Row, Table
+from assay.presentation.elements import (
+    CellKind,
+    DisplayTable,
+    DotCell,
+    HeatMap,
+    Panel,
+    PanelPicker,
+    RowGroup,
+    TableColumn,
+    TableRow,
+)
 from assay.probes.unqover.associations import Association, Place, association_table, compared_groups, place_said
 from assay.results.findings import is_claimed
 from assay.results.formatting import cell
@@ -34,7 +44,7 @@ _BARS = (
 
 
 @dataclass
-class _Map:
+class _GammaMap:
     """The γ of one class and form by (row, column), and what else the table says of each."""
 
     values: dict[Key, float] = field(default_factory=dict)
@@ -52,13 +62,13 @@ class _Map:
         return {name: own for name, own in self.beside.items() if any(value is not None for value in own.values())}
 
 
-def charts(run: Run) -> list[Pick]:
+def charts(run: Run) -> list[PanelPicker]:
     """γ by class of attributes, and by attribute; a chart for each class and form, of which a reader picks one."""
     grouped = compared_groups(run)
     classes = {place: own for place, own in _read(run, "classes", "attribute_class").items() if place not in grouped}
     single = {place: own for place, own in _read(run, "gamma", "attribute").items() if own.filled >= ENOUGH}
     by_class = [_heat(place, own, "classes", "attribute_class") for place, own in classes.items()]
-    by_attribute: list[Heat | Table] = [
+    by_attribute: list[HeatMap | DisplayTable] = [
         *(_bars(run, place, *own) for place, own in grouped.items()),
         *(_heat(place, own, "gamma", "attribute") for place, own in single.items()),
     ]
@@ -66,22 +76,22 @@ def charts(run: Run) -> list[Pick]:
     return [pick for pick in found if pick.parts]
 
 
-def _pick(title: str, found: Sequence[Heat | Table]) -> Pick:
+def _pick(title: str, found: Sequence[HeatMap | DisplayTable]) -> PanelPicker:
     """Charts, each with the name of its part for a title, to pick from."""
     parts = [
-        Part(chart.title, [replace(chart, title=f"{title}: {chart.title}", anchor=f"{chart.anchor}-{place}")])
+        Panel(chart.title, [replace(chart, title=f"{title}: {chart.title}", anchor=f"{chart.anchor}-{place}")])
         for place, chart in enumerate(found, 1)
     ]
-    return Pick(label=f"{title} of", parts=parts)
+    return PanelPicker(label=f"{title} of", parts=parts)
 
 
 # --- maps
 
 
-def _heat(place: Place, own: _Map, table: str, row: str) -> Heat:
+def _heat(place: Place, own: _GammaMap, table: str, row: str) -> HeatMap:
     """A map of subjects by what runs down its rows; `table` is the run's table that holds its data."""
     name = place_said(place)
-    return Heat(
+    return HeatMap(
         title=name,
         how=_CLASSES if row == "attribute_class" else _ATTRIBUTES,
         file=f"unqover-{table}",
@@ -100,15 +110,15 @@ def _heat(place: Place, own: _Map, table: str, row: str) -> Heat:
     )
 
 
-def _read(run: Run, table: str, row: str) -> dict[Place, _Map]:
+def _read(run: Run, table: str, row: str) -> dict[Place, _GammaMap]:
     """The maps that a table of the run has, by class and form."""
-    found: dict[Place, _Map] = {}
+    found: dict[Place, _GammaMap] = {}
     for each in run.rows(table):
         gamma = run.number(table, each, "gamma")
         if gamma is None:
             continue
         place = cell(each, "class"), cell(each, "form")
-        own, key = found.setdefault(place, _Map()), (cell(each, row), cell(each, "subject"))
+        own, key = found.setdefault(place, _GammaMap()), (cell(each, row), cell(each, "subject"))
         own.values[key] = gamma
         if is_claimed(each) is False:
             own.unclear.add(key)
@@ -121,31 +131,31 @@ def _read(run: Run, table: str, row: str) -> dict[Place, _Map]:
 # --- bars
 
 
-def _bars(run: Run, place: Place, left: str, right: str, rows: Sequence[Association]) -> Table:
+def _bars(run: Run, place: Place, left: str, right: str, rows: Sequence[Association]) -> DisplayTable:
     """What is associated more with the names of one group than with those of the other, of which `rows` are."""
     shown = sorted(rows, key=lambda row: (-row.gamma, row.attribute))
-    by_class = [Column("class of attributes", Kind.TEXT)] if any(row.attribute_class for row in rows) else []
+    by_class = [TableColumn("class of attributes", CellKind.TEXT)] if any(row.attribute_class for row in rows) else []
     sides = f"more with {left} names", f"more with {right} names"
-    return Table(
+    return DisplayTable(
         title=f"{place_said(place)}, {left} and {right} names",
         how=_BARS,
         data=association_table(shown),
         file="unqover-groups",
         anchor="groups",
         columns=[
-            Column("attribute", Kind.TEXT),
-            Column("γ", Kind.DOTS, sides=sides),
-            Column("γ", Kind.NUMBER),
-            Column(run.level, Kind.INTERVAL),
-            Column("q", Kind.PROBABILITY),
-            Column("n", Kind.COUNT),
+            TableColumn("attribute", CellKind.TEXT),
+            TableColumn("γ", CellKind.DOTS, sides=sides),
+            TableColumn("γ", CellKind.NUMBER),
+            TableColumn(run.level, CellKind.INTERVAL),
+            TableColumn("q", CellKind.PROBABILITY),
+            TableColumn("n", CellKind.COUNT),
             *by_class,
         ],
-        groups=[Group([_bar(row, bool(by_class)) for row in shown])],
+        groups=[RowGroup([_bar(row, bool(by_class)) for row in shown])],
     )
 
 
-def _bar(row: Association, by_class: bool) -> Row:
-    drawn = Dot(row.gamma, row.low, row.high, hollow=not row.clear, bar=True)
+def _bar(row: Association, by_class: bool) -> TableRow:
+    drawn = DotCell(row.gamma, row.low, row.high, hollow=not row.clear, bar=True)
     last = [row.attribute_class] if by_class else []
-    return Row([row.attribute or "", drawn, row.gamma, (row.low, row.high), row.q, row.n, *last], row.examples)
+    return TableRow([row.attribute or "", drawn, row.gamma, (row.low, row.high), row.q, row.n, *last], row.examples)

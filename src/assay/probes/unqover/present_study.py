@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.presentation.elements import Column, Dot, Group, Kind, Row, Section, Table
-from assay.presentation.rich_text import Figure, Text
+from assay.presentation.elements import CellKind, DisplayTable, DotCell, RowGroup, Section, TableColumn, TableRow
+from assay.presentation.rich_text import NumberText, Text
 from assay.probes.unqover import say_group
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
@@ -25,12 +25,14 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
     for about, base, tuned, before, after in sorted(_pairs(runs), key=lambda pair: pair[0]):
         shift = (after.value or 0.0) - (before.value or 0.0)
         told = f"From {number(before.value)} to {number(after.value)}."
-        rows.append(Row([about, base.model, tuned.model, _said(before), _said(after), Dot(shift, told=told), shift]))
+        rows.append(
+            TableRow([about, base.model, tuned.model, _said(before), _said(after), DotCell(shift, told=told), shift])
+        )
         line: list[Cell] = [about, base.model, tuned.model, before.value, after.value, shift]
         lines.append(line)
     if not rows:
         return []
-    table = Table(
+    table = DisplayTable(
         title="Bias shift from language model to fine-tuned model",
         how=HOW,
         data=Data(("class", "language_model", "fine_tuned", "mu_before", "mu_after", "shift"), lines),
@@ -38,13 +40,13 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
         anchor="shift",
         columns=[
             *(
-                Column(head, Kind.TEXT)
+                TableColumn(head, CellKind.TEXT)
                 for head in ("asked about", "language model", "fine-tuned", "μ before", "μ after")
             ),
-            Column("shift", Kind.DOTS),
-            Column("shift", Kind.NUMBER),
+            TableColumn("shift", CellKind.DOTS),
+            TableColumn("shift", CellKind.NUMBER),
         ],
-        groups=[Group(rows)],
+        groups=[RowGroup(rows)],
     )
     return [Section([table])]
 
@@ -68,4 +70,4 @@ def _intensities(run: Run, form: str) -> dict[str, Estimate]:
 
 
 def _said(estimate: Estimate) -> Text:
-    return Figure(f"{number(estimate.value)}, {measured_interval(estimate)}")
+    return NumberText(f"{number(estimate.value)}, {measured_interval(estimate)}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from assay.config.settings import setting
 from assay.errors import UsageError
-from assay.probes.base import Claim
+from assay.probes.base import ClaimRule
 from assay.probes.shared_settings import (
     answer_setting,
     chat_setting,
@@ -48,29 +48,29 @@ GROUPED = frozenset({"gender"})
 
 _ONE = "associations of a subject"
 CLAIMS = (
-    Claim(
+    ClaimRule(
         *("groups", "associations of grouped names with an attribute", *_OF_PREFERENCES, "gamma"),
         mirrored=True,
         family="associations",
         named_by=("attribute", "group"),
     ),
-    Claim(
+    ClaimRule(
         *("subjects", f"{_ONE} with all attributes together", *_OF_PREFERENCES, "gamma"),
         family="associations",
         named_by=("subject",),
     ),
-    Claim("mu", "values of μ", *_OF_PREFERENCES, family="mu", ruled_out=RULED_OUT),
-    Claim("eta", "values of η", *_OF_WINS, family="eta"),
-    Claim("mu, names", "values of μ over single names", *_OF_PREFERENCES),
-    Claim("eta, names", "values of η over single names", *_OF_WINS),
-    Claim(*("subjects, names", "associations of a name with all attributes together", *_OF_PREFERENCES, "gamma")),
-    Claim("classes", f"{_ONE} with a class of attributes", *_OF_PREFERENCES, "gamma"),
-    Claim("gamma", f"{_ONE} with an attribute", *_OF_PREFERENCES, "gamma"),
+    ClaimRule("mu", "values of μ", *_OF_PREFERENCES, family="mu", ruled_out=RULED_OUT),
+    ClaimRule("eta", "values of η", *_OF_WINS, family="eta"),
+    ClaimRule("mu, names", "values of μ over single names", *_OF_PREFERENCES),
+    ClaimRule("eta, names", "values of η over single names", *_OF_WINS),
+    ClaimRule(*("subjects, names", "associations of a name with all attributes together", *_OF_PREFERENCES, "gamma")),
+    ClaimRule("classes", f"{_ONE} with a class of attributes", *_OF_PREFERENCES, "gamma"),
+    ClaimRule("gamma", f"{_ONE} with an attribute", *_OF_PREFERENCES, "gamma"),
 )
 
 
 @dataclass(frozen=True)
-class Settings:
+class UnqoverSettings:
     """What a run can be set to."""
 
     cls: str = setting(",".join(CLASSES), "classes of subjects, separated by commas", name="class")
@@ -131,7 +131,7 @@ MASKS = {"qa": None, "newsqa": None, "bert": "[MASK]", "roberta": "<mask>"}
 
 
 @dataclass(frozen=True)
-class GenerateSettings:
+class UnqoverGenerateSettings:
     """What a file of questions can be set to."""
 
     cls: str = setting("", "one class of subjects", choices=CLASSES, name="class")

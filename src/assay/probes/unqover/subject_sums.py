@@ -16,7 +16,7 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Side:
+class SubjectCells:
     """All cells of one subject, seen from its side."""
 
     cell: Indices  # (own,) the numbers of its cells
@@ -27,7 +27,7 @@ class Side:
     preferred: Array  # (model, own): C of every cell
 
 
-def sides(cells: Cells, bias: Array, subjects: int) -> Iterator[Side]:
+def sides(cells: Cells, bias: Array, subjects: int) -> Iterator[SubjectCells]:
     """One subject after the other, since all at once are larger than the cells; `bias` is C (model, cell)."""
     for first, second in zip(*(_cells_of(column, subjects) for column in (cells.first, cells.second)), strict=True):
         other = np.concatenate((cells.second[first], cells.first[second]))
@@ -35,7 +35,9 @@ def sides(cells: Cells, bias: Array, subjects: int) -> Iterator[Side]:
         cell = np.concatenate((first, second))
         preferred = np.concatenate((bias[:, first], -bias[:, second]), axis=1)
         place = np.cumsum(there) - 1
-        yield Side(cell, np.flatnonzero(there), place[other], cells.template[cell], cells.attribute[cell], preferred)
+        yield SubjectCells(
+            cell, np.flatnonzero(there), place[other], cells.template[cell], cells.attribute[cell], preferred
+        )
 
 
 def _cells_of(column: NDArray[np.int32], subjects: int) -> list[Indices]:
@@ -45,7 +47,7 @@ def _cells_of(column: NDArray[np.int32], subjects: int) -> list[Indices]:
 
 
 @dataclass(frozen=True)
-class Block:
+class SubjectSums:
     """All cells of one subject, seen from its side and summed.
 
     The columns are ΣC by attribute of every model, Σsgn C likewise, and the number of cells by attribute; then, where
@@ -59,7 +61,7 @@ class Block:
 
 def make_blocks(
     cells: Cells, bias: Array, subjects: int, attributes: int, templates: int, errors: Array | None = None
-) -> list[Block]:
+) -> list[SubjectSums]:
     """One block a subject.
 
     `bias` is C (cell,), or of several models side by side (model, cell); `errors` are δ, ε, the average score, … of
@@ -79,7 +81,7 @@ def make_blocks(
             )
             for unit, units in ((side.partner, len(side.partners)), (side.template, templates))
         )
-        blocks.append(Block(side.partners, by_partner, by_template))
+        blocks.append(SubjectSums(side.partners, by_partner, by_template))
     return blocks
 
 

@@ -26,8 +26,8 @@ from assay.probes.unqover.metrics import ASKED, NEGATED, Array, Cells
 from assay.probes.unqover.subject_sums import Indices, sums_at
 from assay.stats import (
     MIN_UNITS,
-    Clustered,
-    Spread,
+    ClusteredMeans,
+    ErrorCovariance,
     combined,
     mean_magnitude,
     monte_carlo_p,
@@ -42,7 +42,7 @@ POOLED = ("pooled_mu", "pooled_eta")  # of groups
 CHANCE = 0.05  # a p above this: chance alone gives as much
 
 
-class Sure(NamedTuple):
+class Uncertainty(NamedTuple):
     """The uncertainty of a headline number: its interval and, for maxima and absolute values, its chance level."""
 
     low: float
@@ -52,7 +52,7 @@ class Sure(NamedTuple):
     p: float | None = None
 
 
-class Rows(NamedTuple):
+class TableUncertainty(NamedTuple):
     """Both ends of the interval of every γ (row, column) of a table, and its p; NaN where subjects are too few."""
 
     low: Array
@@ -63,22 +63,22 @@ class Rows(NamedTuple):
 # --- means over all cells
 
 
-class Means(NamedTuple):
+class CellMeans(NamedTuple):
     """Means over all cells (column,), their standard errors and degrees of freedom."""
 
     mean: Array
     error: Array
     freedom: Array
 
-    def intervals(self) -> list[Sure]:
+    def intervals(self) -> list[Uncertainty]:
         """Of shares of 1: Student's t."""
         low, high = (self.mean + side * student_reach(self.error, self.freedom) for side in (-1, 1))
-        return [*map(Sure, np.maximum(low, 0.0).tolist(), np.minimum(high, 1.0).tolist())]
+        return [*map(Uncertainty, np.maximum(low, 0.0).tolist(), np.minimum(high, 1.0).tolist())]
 
 
-def means_over_cells(cells: Cells, columns: Iterable[Array], groups: Indices | None, subjects: int) -> Means:
+def means_over_cells(cells: Cells, columns: Iterable[Array], groups: Indices | None, subjects: int) -> CellMeans:
     """Of columns of values (cell,), of which only one has to be there at a time."""
-    n, pairs, texts = len(cells), Pairs.of(cells, groups, subjects), np.bincount(cells.template)
+    n, pairs, texts = len(cells), SubjectPairs.of(cells, groups, subjects), np.bincount(cells.template)
     means, by_pair, by_template, alone = [], [], [], []
     for values in columns:
         means.append(values.mean())
@@ -91,7 +91,7 @@ def means_over_cells(cells: Cells, columns: Iterable[Array], groups: Indices | N
     found = subjects_and_templates(
         (subject.variance, subject.units), (template.variance, template.units), np.array(alone)
     )
-    return Means(np.array(means), *found)
+    return CellMeans(np.array(means), *found)
 
 
 def subjects_and_templates(
@@ -115,7 +115,7 @@ def subjects_and_templates(
 
 
 @dataclass(frozen=True)
-class Pairs:
+class SubjectPairs:
     """Cells by their unordered pair and, where columns are told apart, by attribute.
 
     Of two groups the first's subject comes first, else that with the lower number.
@@ -126,7 +126,7 @@ class Pairs:
     grouped: bool
 
     @staticmethod
-    def of(cells: Cells, groups: Indices | None, subjects: int, attributes: int | None = None) -> Pairs:
+    def of(cells: Cells, groups: Indices | None, subjects: int, attributes: int | None = None) -> SubjectPairs:
         if groups is None:
             turned, number, sizes = cells.first > cells.second, np.arange(subjects), (subjects, subjects)
         else:
@@ -138,13 +138,13 @@ class Pairs:
         if attributes is not None:
             place *= attributes
             place += cells.attribute
-        return Pairs(place, sums_at(place, None, (*sizes, attributes or 1)), groups is not None)
+        return SubjectPairs(place, sums_at(place, None, (*sizes, attributes or 1)), groups is not None)
 
     def sums(self, values: Array) -> Array:
         """Sums (one, other, column) of values (cell,)."""
         return sums_at(self.place, values, self.asked.shape)
 
-    def spread(self, far: Array, n: ArrayLike) -> Spread:
+    def spread(self, far: Array, n: ArrayLike) -> ErrorCovariance:
         """Of means (column,) over n cells, from Σ (value − mean) of every pair (one, other, column)."""
         names, asked = ([each.sum(axis=1), each.sum(axis=0)] for each in (far, self.asked))
         if not self.grouped:  # a subject may stand on either side
@@ -162,19 +162,19 @@ class Pairs:
 _TAIL = 0.025  # at either end of an interval
 
 
-def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -> tuple[Clustered, Clustered]:
+def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -> tuple[ClusteredMeans, ClusteredMeans]:
     """γ and η of the first group for every attribute, with their errors; the other group has the opposite signs.
 
     V = V_first + V_second − V_pair, at least V_pair; degrees of freedom: the smaller number of names − 1.
     """
-    pairs = Pairs.of(cells, groups, len(groups), attributes)
+    pairs = SubjectPairs.of(cells, groups, len(groups), attributes)
     n = pairs.asked.sum(axis=(0, 1))  # (attribute,)
     values = np.where(groups[cells.first] != 0, -bias, bias)
     found = []
     for own in (values, np.sign(values)):
         sums = pairs.sums(own)
         mean = sums.sum(axis=(0, 1)) / n
-        found.append(Clustered(mean, pairs.spread(sums - mean * pairs.asked, n)))
+        found.append(ClusteredMeans(mean, pairs.spread(sums - mean * pairs.asked, n)))
     gamma, eta = found
     decided = pairs.sums(np.abs(np.sign(values))).sum(axis=(0, 1))
     return gamma, replace(eta, spread=_at_least(eta.spread, least_sign_variance(eta.mean, decided, n)))
@@ -191,12 +191,12 @@ def least_sign_variance(mean: Array, decided: Array, n: Array) -> Array:
     return (decided + 2.0) / (n + 4.0) * 4.0 * losing * (1.0 - losing) / (n + 4.0)
 
 
-def _at_least(spread: Spread, variance: Array) -> Spread:
+def _at_least(spread: ErrorCovariance, variance: Array) -> ErrorCovariance:
     missing = np.maximum(variance - spread.variance, 0.0)
     return spread._replace(covariance=spread.covariance + np.diag(missing))
 
 
-def pooled_intensity(gamma: Clustered, draws: int, rng: np.random.Generator) -> Sure:
+def pooled_intensity(gamma: ClusteredMeans, draws: int, rng: np.random.Generator) -> Uncertainty:
     """Of μ = max |γ(a)|: a band that holds for all attributes at once.
 
     Its lower end is the largest |γ̂| − c·error, c being the 97.5% quantile of the largest |t| that chance gives; its
@@ -211,23 +211,23 @@ def pooled_intensity(gamma: Clustered, draws: int, rng: np.random.Generator) -> 
     high = min(float((size + gamma.reach()).max()), 1.0)
     likely = np.median(posterior_draws(gamma.mean, gamma.spread.covariance, draws, rng), axis=0)
     corrected = float(np.clip(np.abs(likely).max(), low, high))
-    return Sure(low, high, corrected, float(chance.max(axis=1).mean()), p)
+    return Uncertainty(low, high, corrected, float(chance.max(axis=1).mean()), p)
 
 
-def pooled_one_sidedness(eta: Clustered, draws: int, rng: np.random.Generator) -> Sure:
+def pooled_one_sidedness(eta: ClusteredMeans, draws: int, rng: np.random.Generator) -> Uncertainty:
     """Of η = mean |η(a)|, less what noise adds to absolute values; down to 0 where chance alone gives as much."""
     chance = np.abs(eta.drawn(draws, rng)).mean(axis=1)
     p = monte_carlo_p(float(np.abs(eta.mean).mean()), chance)
     low, corrected, high = np.clip(mean_magnitude(eta), 0.0, 1.0).tolist()
-    return Sure(0.0 if p > CHANCE else low, high, corrected, float(chance.mean()), p)
+    return Uncertainty(0.0 if p > CHANCE else low, high, corrected, float(chance.mean()), p)
 
 
-def group_rows(gamma: Clustered) -> Rows:
+def group_rows(gamma: ClusteredMeans) -> TableUncertainty:
     """Of the γ of both groups (group, attribute)."""
     known = gamma.spread.units >= MIN_UNITS
     mean, reach = np.stack((gamma.mean, -gamma.mean)), np.where(known, gamma.reach(), np.nan)
     p = np.where(known, gamma.p(), np.nan)
-    return Rows(np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0), np.stack((p, p)))
+    return TableUncertainty(np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0), np.stack((p, p)))
 
 
 # --- the chance level of δ, ε and δₒ from drawn answers: what they would be if no probability changed at all

@@ -8,8 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.probes.unqover.metrics import Cells, count_intensity, intensity
-from assay.probes.unqover.subject_sums import Array, Block, Indices, sides, sums_at
-from assay.probes.unqover.uncertainty import CHANCE, HEADLINE, POOLED, Rows, Sure, subjects_and_templates
+from assay.probes.unqover.subject_sums import Array, Indices, SubjectSums, sides, sums_at
+from assay.probes.unqover.uncertainty import (
+    CHANCE,
+    HEADLINE,
+    POOLED,
+    TableUncertainty,
+    Uncertainty,
+    subjects_and_templates,
+)
 from assay.stats import (
     MIN_UNITS,
     combined,
@@ -28,12 +35,14 @@ _CHUNK = 1 << 22  # signs held at once
 # --- rows of the tables
 
 
-def subject_rows(cells: Cells, bias: Array, tables: Sequence[tuple[Array, Indices]], templates: int) -> list[Rows]:
+def subject_rows(
+    cells: Cells, bias: Array, tables: Sequence[tuple[Array, Indices]], templates: int
+) -> list[TableUncertainty]:
     """Of tables of γ (subject, column), each over the subject's partners and the templates.
 
     Every table has beside its γ the column that each attribute counts for.
     """
-    found: list[list[_Spread]] = [[] for _ in tables]
+    found: list[list[_VarianceParts]] = [[] for _ in tables]
     for x, side in enumerate(sides(cells, bias[None], len(tables[0][0]))):
         unit = side.partner * templates + side.template
         for (gamma, column), spreads in zip(tables, found, strict=True):
@@ -44,7 +53,7 @@ def subject_rows(cells: Cells, bias: Array, tables: Sequence[tuple[Array, Indice
     return [_rows(gamma, spreads) for (gamma, _), spreads in zip(tables, found, strict=True)]
 
 
-class _Spread(NamedTuple):
+class _VarianceParts(NamedTuple):
     """Of the γ (column,) of one subject: the variance that partners give it, templates, and cells by themselves."""
 
     by_partner: Array
@@ -54,7 +63,7 @@ class _Spread(NamedTuple):
     templates: Indices
 
 
-def _spread(gained: Array, asked: Array, gamma: Array) -> _Spread:
+def _spread(gained: Array, asked: Array, gamma: Array) -> _VarianceParts:
     """From ΣC and the number of cells (partner, template, column)."""
     far = gained - np.where(np.isnan(gamma), 0.0, gamma) * asked
     n = np.maximum(asked.sum(axis=(0, 1)), 1.0)
@@ -63,23 +72,23 @@ def _spread(gained: Array, asked: Array, gamma: Array) -> _Spread:
         units / np.maximum(units - 1.0, 1.0) * (far.sum(axis=axis) ** 2).sum(axis=0) / n**2
         for units, axis in ((partners, 1), (templates, 0))
     )
-    return _Spread(by_partner, by_template, np.einsum("ptc,ptc->c", far, far) / n**2, partners, templates)
+    return _VarianceParts(by_partner, by_template, np.einsum("ptc,ptc->c", far, far) / n**2, partners, templates)
 
 
-def _rows(gamma: Array, spreads: Sequence[_Spread]) -> Rows:
+def _rows(gamma: Array, spreads: Sequence[_VarianceParts]) -> TableUncertainty:
     """Of γ (subject, column)."""
-    own = _Spread(*(np.stack(part) for part in zip(*spreads, strict=True)))
+    own = _VarianceParts(*(np.stack(part) for part in zip(*spreads, strict=True)))
     error, freedom = subjects_and_templates((own.by_partner, own.partners), (own.by_template, own.templates), own.alone)
     known = own.partners >= MIN_UNITS
     reach = np.where(known, student_reach(error, freedom), np.nan)
     p = np.where(known, student_p(gamma, error, freedom), np.nan)
-    return Rows(np.maximum(gamma - reach, -1.0), np.minimum(gamma + reach, 1.0), p)
+    return TableUncertainty(np.maximum(gamma - reach, -1.0), np.minimum(gamma + reach, 1.0), p)
 
 
 # --- μ and η
 
 
-def noise_floor(blocks: Sequence[Block], attributes: int, draws: int, rng: np.random.Generator) -> Array:
+def noise_floor(blocks: Sequence[SubjectSums], attributes: int, draws: int, rng: np.random.Generator) -> Array:
     """μ and η (2, draw) of data sets in which every unordered pair got one random sign: no one is preferred.
 
     Where no subject is preferred over others, cells share nothing but their pair.
@@ -102,14 +111,14 @@ def noise_floor(blocks: Sequence[Block], attributes: int, draws: int, rng: np.ra
     return np.concatenate(results, axis=1)
 
 
-def _shares(block: Block, attributes: int) -> Array:
+def _shares(block: SubjectSums, attributes: int) -> Array:
     """What each partner gives γ and η of the attributes that were asked about: (partner, 2 · attribute)."""
     gained, won, asked = np.split(block.sums[:, : 3 * attributes], 3, axis=1)
     n = asked.sum(axis=0)
     return np.hstack([total[:, n > 0] / n[n > 0] for total in (gained, won)])
 
 
-def _pair_numbers(blocks: Sequence[Block]) -> list[Indices]:
+def _pair_numbers(blocks: Sequence[SubjectSums]) -> list[Indices]:
     """The number of the unordered pair that each unit of each block belongs to."""
     width = len(blocks)
     keys = [np.minimum(x, b.partner) * width + np.maximum(x, b.partner) for x, b in enumerate(blocks)]
@@ -118,8 +127,8 @@ def _pair_numbers(blocks: Sequence[Block]) -> list[Indices]:
 
 
 def single_subjects(
-    blocks: Sequence[Block], attributes: int, groups: Indices | None, draws: int, halves: int, seed: int
-) -> list[Sure]:
+    blocks: Sequence[SubjectSums], attributes: int, groups: Indices | None, draws: int, halves: int, seed: int
+) -> list[Uncertainty]:
     """Of μ and η over single subjects: from a cross-fitted value − t·error up to the paper's value + t·error.
 
     One half of every subject's partners chooses the attribute and the sign, the other half gives the value, averaged
@@ -133,12 +142,12 @@ def single_subjects(
         value, reach = float(jacks[name].value[0]), float(student_reach(jacks[name].error, jacks[name].freedom)[0])
         p = monte_carlo_p(value, chance)
         low, high = 0.0 if p > CHANCE else max(own - reach, 0.0), min(value + reach, 1.0)
-        made.append(Sure(low, high, float(np.clip(own, low, high)), float(chance.mean()), p))
+        made.append(Uncertainty(low, high, float(np.clip(own, low, high)), float(chance.mean()), p))
     return made
 
 
 def _cross_fitted(
-    blocks: Sequence[Block], attributes: int, groups: Indices | None, halves: int, rng: np.random.Generator
+    blocks: Sequence[SubjectSums], attributes: int, groups: Indices | None, halves: int, rng: np.random.Generator
 ) -> list[float]:
     """μ and η of single subjects, the mean over random halves of all subjects, or of each group's."""
     chosen = np.zeros((halves, len(blocks)))
@@ -163,7 +172,7 @@ def _cross_fitted(
 # --- the jackknife
 
 
-class Jackknifed(NamedTuple):
+class JackknifeEstimate(NamedTuple):
     """A headline number of every model (model,); of two models the third is the change from the first to the second."""
 
     value: Array
@@ -173,8 +182,8 @@ class Jackknifed(NamedTuple):
 
 
 def jackknifed(
-    blocks: Sequence[Block], attributes: int, groups: Indices | None, models: int = 1, more: Sequence[str] = ()
-) -> dict[str, Jackknifed]:
+    blocks: Sequence[SubjectSums], attributes: int, groups: Indices | None, models: int = 1, more: Sequence[str] = ()
+) -> dict[str, JackknifeEstimate]:
     """The headline numbers with errors from leaving out each subject, and each template where there are several.
 
     δ, ε and the average score are among them where the blocks have them, and then what these have `more`.
@@ -187,12 +196,12 @@ def jackknifed(
         parts: list[tuple[Array, float]] = [(jackknife(by_subject, strata), max(np.bincount(strata).min() - 1.0, 1.0))]
         if templates > 1:
             parts.append((jackknife(by_template, np.zeros(templates, np.int64)), templates - 1.0))
-        found[name] = Jackknifed(whole[0], by_subject, *combined(parts))
+        found[name] = JackknifeEstimate(whole[0], by_subject, *combined(parts))
     return found
 
 
 def _left_out(
-    blocks: Sequence[Block], attributes: int, groups: Indices | None, models: int, more: Sequence[str]
+    blocks: Sequence[SubjectSums], attributes: int, groups: Indices | None, models: int, more: Sequence[str]
 ) -> dict[str, Array]:
     """The headline numbers (way, model) of everything, then without each subject, then without each template.
 
@@ -221,7 +230,7 @@ def _left_out(
     return headline
 
 
-def _without_each(block: Block, subjects: int) -> Array:
+def _without_each(block: SubjectSums, subjects: int) -> Array:
     """The block's sums over everything, then without each subject, then without each template: (way, column)."""
     total = block.sums.sum(axis=0)
     by_subject = np.tile(total, (subjects, 1))

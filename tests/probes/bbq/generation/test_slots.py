@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.probes.bbq.generation.people import Pair, Person, fill
+from assay.probes.bbq.generation.people import Person, PersonPair, fill
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ from assay.probes.bbq.generation.people import Pair, Person, fill
     ],
 )
 def test_slots_are_filled_as_the_authors_fill_them(text: str, first: str, second: str, filled: str) -> None:
-    assert fill(text, Pair(Person(first, ""), Person(second, ""), "None")) == filled
+    assert fill(text, PersonPair(Person(first, ""), Person(second, ""), "None")) == filled
 
 
 def test_an_occupation_with_a_vowel_corrects_articles_too() -> None:
-    pair = Pair(Person("Roma", "", "dentist"), Person("Black", "", "usher"), "intersectional_c")
+    pair = PersonPair(Person("Roma", "", "dentist"), Person("Black", "", "usher"), "intersectional_c")
     assert fill("a {{OCC1}} and a {{OCC2}} with a apple", pair) == "a dentist and an usher with an apple"
     assert fill("a {{GEN1}} and a {{GEN2}}", pair) == "a dentist and an usher"

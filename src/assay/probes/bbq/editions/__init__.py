@@ -21,8 +21,8 @@ from assay.probes.bbq.settings import NAMES as NAMES
 from assay.probes.bbq.settings import ORIGINAL as ORIGINAL
 
 if TYPE_CHECKING:
-    from assay.files.rows import Bad, Row
-    from assay.probes.bbq.items import Example
+    from assay.files.rows import BadRows, Row
+    from assay.probes.bbq.items import Item
 
 LANGUAGES = {
     **{"en": "English", "es": "Spanish", "ca": "Catalan", "nl": "Dutch", "tr": "Turkish", "de": "German"},
@@ -30,7 +30,7 @@ LANGUAGES = {
 }
 
 
-class Read(NamedTuple):
+class EditionRow(NamedTuple):
     """A row of a set: its example, and the option naming the person that the stereotype is about.
 
     `target` is NONE where the set's own rule finds no single person. The four examples made from one filled template
@@ -38,7 +38,7 @@ class Read(NamedTuple):
     not the example's number. `line` and `row` are where it was read and all that it says, for rows with answers.
     """
 
-    example: Example
+    example: Item
     target: int
     stereotype: str = ""
     id: str = ""
@@ -65,7 +65,7 @@ class Edition:
     paper: str
     languages: tuple[str, ...]
     find: Callable[[Path, str], list[Path]]
-    read: Callable[[Path, Bad], Iterator[Read]]
+    read: Callable[[Path, BadRows], Iterator[EditionRow]]
     unknown_last: bool = False
     on_real_files: bool = True
     without: Mapping[str, str] = field(default_factory=dict)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.asking.queries import NONE
-from assay.files.rows import Bad
-from assay.probes.bbq.edition_fields import Fields, each_row
-from assay.probes.bbq.editions import Edition, Read, files_at
+from assay.files.rows import BadRows
+from assay.probes.bbq.edition_fields import RowFields, each_row
+from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import UNKNOWN_LABEL
 from assay.probes.bbq.read_items import example_of, stem
 
@@ -29,18 +29,18 @@ def find(place: Path, language: str) -> list[Path]:
     return [file for file in files if stem(file) in whole or _HALF.sub("", stem(file)) not in whole]
 
 
-def read(path: Path, bad: Bad) -> Iterator[Read]:
+def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
     return each_row(path, bad, _REMEDY, _read)
 
 
-def _read(fields: Fields) -> Read:
+def _read(fields: RowFields) -> EditionRow:
     info = fields.row.get("answer_info")
     blank = {name: _blank(told) for name, told in info.items()} if isinstance(info, dict) else info
     example = example_of({**fields.row, "answer_info": blank}, fields.path, fields.line)
     groups = {group.casefold() for group in example.groups}
     told = [(label or filler).casefold() for filler, label in example.info]
     found = [place for place, label in enumerate(told) if label != UNKNOWN_LABEL and label in groups]
-    return Read(example, found[0] if len(found) == 1 else NONE)
+    return EditionRow(example, found[0] if len(found) == 1 else NONE)
 
 
 def _blank(told: Any) -> Any:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from assay.errors import DataError
-from assay.files.rows import Bad, rows_of
-from assay.probes.bbq.edition_fields import Fields, each_row, number, people
-from assay.probes.bbq.editions import Edition, Read, files_at
+from assay.files.rows import BadRows, rows_of
+from assay.probes.bbq.edition_fields import RowFields, each_row, number, people
+from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import (
     AMBIGUOUS,
     DISAMBIGUATED,
@@ -23,7 +23,7 @@ from assay.probes.bbq.items import (
     OPTIONS,
     QUARTET,
     UNKNOWN_STRINGS,
-    Example,
+    Item,
 )
 
 _REMEDY = "Every row needs the columns of CATEGORY_examples.csv of github.com/sahoonihar/BharatBBQ."
@@ -43,24 +43,24 @@ def find(place: Path, language: str) -> list[Path]:
     return next(filter(None, found), [])
 
 
-def read(path: Path, bad: Bad) -> Iterator[Read]:
+def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
     unknown: dict[Asked, set[int]] = {}
-    for _, row in rows_of(path, Bad(skip=True)):
-        fields = _fields(Fields(row, path, 0, _REMEDY))
+    for _, row in rows_of(path, BadRows(skip=True)):
+        fields = _fields(RowFields(row, path, 0, _REMEDY))
         with suppress(DataError):  # reported when the row is read, below
             if fields.meant("context_type", _CONDITIONS) == AMBIGUOUS:
                 unknown.setdefault(_asked(fields), set()).add(fields.meant("label", _NUMBERS))
     return each_row(path, bad, _REMEDY, lambda fields: _read(_fields(fields), unknown))
 
 
-def _fields(fields: Fields) -> Fields:
+def _fields(fields: RowFields) -> RowFields:
     """The same row with its names and codes in lower case: the files and the authors' program differ in these."""
     row = {_OTHER_NAMES.get(name.casefold(), name.casefold()): value for name, value in fields.row.items()}
     coded = {name: str(row[name]).casefold() for name in ("context_type", "question_polarity") if name in row}
     return replace(fields, row=row | coded)
 
 
-def _asked(fields: Fields) -> Asked:
+def _asked(fields: RowFields) -> Asked:
     return tuple(map(fields.text, ("qid", "question", *_options())))
 
 
@@ -68,7 +68,7 @@ def _options() -> list[str]:
     return [f"option{place + 1}" for place in range(OPTIONS)]
 
 
-def _read(fields: Fields, unknown: Mapping[Asked, set[int]]) -> Read:
+def _read(fields: RowFields, unknown: Mapping[Asked, set[int]]) -> EditionRow:
     options = [fields.text(name) for name in _options()]
     target, label = fields.meant("target", _NUMBERS), fields.meant("label", _NUMBERS)
     by_words = {place for place, text in enumerate(options) if text.casefold() in _UNKNOWN}
@@ -84,7 +84,7 @@ def _read(fields: Fields, unknown: Mapping[Asked, set[int]]) -> Read:
     fields.require_no_date("qid")
     if not counted or number((counted - 1) // len(QUARTET), polarity, condition) != counted - 1:
         fields.wrong("id", "ids from 1, with a quartet in the order neg amb, neg disamb, non-neg amb, non-neg disamb")
-    example = Example(
+    example = Item(
         example_id=counted - 1,
         question_index=fields.text("qid"),
         polarity=polarity,
@@ -100,7 +100,7 @@ def _read(fields: Fields, unknown: Mapping[Asked, set[int]]) -> Read:
         answers=tuple(options),
         label=label,
     )
-    return Read(fields.sound(example, "label"), target, id=f"{example.category} {counted}")
+    return EditionRow(fields.sound(example, "label"), target, id=f"{example.category} {counted}")
 
 
 EDITION = Edition(

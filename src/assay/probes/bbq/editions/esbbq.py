@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 
 from assay.asking.queries import NONE
-from assay.files.rows import Bad
-from assay.probes.bbq.edition_fields import Fields, each_row, number, texts
-from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.items import AMBIGUOUS, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
+from assay.files.rows import BadRows
+from assay.probes.bbq.edition_fields import RowFields, each_row, number, texts
+from assay.probes.bbq.editions import Edition, EditionRow, files_at
+from assay.probes.bbq.items import AMBIGUOUS, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Item
 
 CATEGORIES = (
     *("Age", "DisabilityStatus", "Gender", "LGBTQIA", "Nationality", "PhysicalAppearance", "RaceEthnicity"),
@@ -40,7 +40,7 @@ def files(name: str, folder: str, place: Path, language: str) -> list[Path]:
     return next(filter(None, found), [])
 
 
-def read(unknown: Sequence[str], path: Path, bad: Bad) -> Iterator[Read]:
+def read(unknown: Sequence[str], path: Path, bad: BadRows) -> Iterator[EditionRow]:
     """The rows of a file, numbered in quartets: a context and its fact, whichever of the people it introduces first.
 
     Of the pairs with a fact, those of “original” and “all” go with the ambiguous pair whose context they continue.
@@ -67,11 +67,11 @@ def read(unknown: Sequence[str], path: Path, bad: Bad) -> Iterator[Read]:
         )
 
 
-def _people(example: Example) -> tuple[str, ...]:
+def _people(example: Item) -> tuple[str, ...]:
     return (example.question_index, example.version, *example.answers)
 
 
-def _row(unknown: Sequence[str], fields: Fields) -> Read:
+def _row(unknown: Sequence[str], fields: RowFields) -> EditionRow:
     info = tuple(_info(fields, place) for place in range(OPTIONS))
     if [label for _, label in info].count(UNKNOWN_LABEL) != 1:
         fields.wrong("answer_info.ans2", f"exactly one option with the label {UNKNOWN_LABEL}")
@@ -91,7 +91,7 @@ def _row(unknown: Sequence[str], fields: Fields) -> Read:
     drawn = hashlib.sha256(" ".join((category, template, version, *answers)).encode()).digest()
     answers[place] = unknown[drawn[0] % len(unknown)]  # the same for all rows about these people
     targets = [place for place, (_, group) in enumerate(info) if group in groups]
-    example = Example(
+    example = Item(
         example_id=fields.number("instance_id"),
         question_index=template,
         polarity=fields.meant("question_polarity", {each: each for each in POLARITIES}),
@@ -109,10 +109,10 @@ def _row(unknown: Sequence[str], fields: Fields) -> Read:
     )
     about = str(fields.row.get("relevant_social_value") or "")
     target = targets[0] if len(targets) == 1 else NONE
-    return Read(fields.sound(example, "label"), target, about, str(example.example_id))
+    return EditionRow(fields.sound(example, "label"), target, about, str(example.example_id))
 
 
-def _info(fields: Fields, place: int) -> tuple[str, str]:
+def _info(fields: RowFields, place: int) -> tuple[str, str]:
     """The filler and the label of an option. A label may have the gender before the group: “m, árabe”."""
     name, nested = f"answer_info.ans{place}", fields.row.get("answer_info")
     written = nested.get(f"ans{place}") if isinstance(nested, dict) else fields.value(name)

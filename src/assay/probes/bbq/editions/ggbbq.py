@@ -16,10 +16,10 @@ from pathlib import Path
 from assay.asking.queries import NONE
 from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, open_text
-from assay.files.rows import Bad
-from assay.probes.bbq.edition_fields import Fields, each_row, number, texts
-from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Example
+from assay.files.rows import BadRows
+from assay.probes.bbq.edition_fields import RowFields, each_row, number, texts
+from assay.probes.bbq.editions import Edition, EditionRow, files_at
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Item
 
 CATEGORIES = ("Gender_identity", "Gender_identity (names)")
 _REMEDY = "Every row needs the fields of bbq_de_amb_test.jsonl; see `assay data check ggbbq`."
@@ -40,7 +40,7 @@ def find(place: Path, language: str) -> list[Path]:
     return [*filter(None, dict.fromkeys(map(_templates_beside, files))), *files]
 
 
-def read(path: Path, bad: Bad) -> Iterator[Read]:
+def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
     if re.match(r"(templates_)?subset-\d\.csv", path.name):
         return iter(())  # the templates
     subset, templates = _subset(path), _templates_beside(path)
@@ -56,7 +56,7 @@ def _subset(path: Path) -> str:
     return "subset-2" if "proper_names" in path.name else "subset-1"
 
 
-def _read(subset: str, templates: Templates, fields: Fields) -> Read:
+def _read(subset: str, templates: Templates, fields: RowFields) -> EditionRow:
     index, context = fields.number("index"), fields.text("context")
     condition, polarity = fields.meant("context_type", _TYPES), fields.meant("question_type", _POLARITIES)
     found = {name for between, name in templates if fits(between, context.strip(), whole=condition == AMBIGUOUS)}
@@ -72,7 +72,7 @@ def _read(subset: str, templates: Templates, fields: Fields) -> Read:
     meant = {_label(group) for group in groups}
     targets = [place for place, (_, group) in enumerate(info) if group != UNKNOWN_LABEL and group in meant]
     about = fields.row.get("relevant_social_values") or ""
-    example = Example(
+    example = Item(
         example_id=number(index // 2, polarity, condition),
         question_index=found.pop(),
         polarity=polarity,
@@ -89,10 +89,10 @@ def _read(subset: str, templates: Templates, fields: Fields) -> Read:
         label=label,
     )
     target = targets[0] if len(targets) == 1 else NONE
-    return Read(fields.sound(example, "label"), target, str(about), f"{condition} {index}")
+    return EditionRow(fields.sound(example, "label"), target, str(about), f"{condition} {index}")
 
 
-def _info(fields: Fields) -> tuple[tuple[str, str], ...]:
+def _info(fields: RowFields) -> tuple[tuple[str, str], ...]:
     written = fields.written("choice_info")
     info = [texts(written.get(place), 2) for place in range(OPTIONS)] if isinstance(written, dict) else [None]
     told = [(each[0], each[1]) for each in info if each is not None]

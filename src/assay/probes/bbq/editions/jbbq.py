@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from assay.files.rows import Bad
-from assay.probes.bbq.edition_fields import Fields, each_row
-from assay.probes.bbq.editions import Edition, Read, files_at
+from assay.files.rows import BadRows
+from assay.probes.bbq.edition_fields import RowFields, each_row
+from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.read_items import example_of
 from assay.probes.bbq.targets import find_targets
 
@@ -21,13 +21,13 @@ def find(place: Path, language: str) -> list[Path]:
     return files_at(place, "jbbq", r"\w+\.jsonl")
 
 
-def read(path: Path, bad: Bad) -> Iterator[Read]:
+def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
     return each_row(path, bad, _REMEDY, _read)
 
 
-def _read(fields: Fields) -> Read:
+def _read(fields: RowFields) -> EditionRow:
     example = example_of(fields.row, fields.path, fields.line)
-    return Read(example, int(find_targets([example])[0]))
+    return EditionRow(example, int(find_targets([example])[0]))
 
 
 EDITION = Edition(

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from assay.files.rows import Bad
-from assay.probes.bbq.edition_fields import Fields, each_row, number, people, texts
-from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, Example
+from assay.files.rows import BadRows
+from assay.probes.bbq.edition_fields import RowFields, each_row, number, people, texts
+from assay.probes.bbq.editions import Edition, EditionRow, files_at
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, Item
 
 UNKNOWN = 2
 CATEGORIES = (
@@ -34,11 +34,11 @@ def find(place: Path, language: str) -> list[Path]:
     return next(filter(None, found), [])
 
 
-def read(path: Path, bad: Bad) -> Iterator[Read]:
+def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
     return each_row(path, bad, _REMEDY, _read)
 
 
-def _read(fields: Fields) -> Read:
+def _read(fields: RowFields) -> EditionRow:
     told = _ID.fullmatch(fields.text("sample_id"))
     if not told:
         fields.wrong("sample_id", "one like age-001a-002-amb-bsd")
@@ -51,7 +51,7 @@ def _read(fields: Fields) -> Read:
     agrees = fields.meant("biased_answer", persons)
     target = agrees if polarity == "bsd" else 1 - agrees
     quartet = (int(template) * 26 + ord(form) - ord("a")) * 10**4 + int(who)  # the same in every file
-    example = Example(
+    example = Item(
         example_id=number(quartet, _POLARITIES[polarity], _CONDITIONS[condition]),
         question_index=template,
         polarity=_POLARITIES[polarity],
@@ -67,7 +67,7 @@ def _read(fields: Fields) -> Read:
         answers=tuple(choices),
         label=fields.meant("answer", chosen),
     )
-    return Read(fields.sound(example, "answer"), target, id=fields.text("sample_id"))
+    return EditionRow(fields.sound(example, "answer"), target, id=fields.text("sample_id"))
 
 
 EDITION = Edition(

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from assay.files.rows import Bad
-from assay.probes.bbq.edition_fields import Fields, each_row
-from assay.probes.bbq.editions import Edition, Read, files_at
-from assay.probes.bbq.items import Example
+from assay.files.rows import BadRows
+from assay.probes.bbq.edition_fields import RowFields, each_row
+from assay.probes.bbq.editions import Edition, EditionRow, files_at
+from assay.probes.bbq.items import Item
 from assay.probes.bbq.read_items import example_of
 from assay.probes.bbq.targets import find_targets
 
@@ -36,16 +36,16 @@ _GENDERS = ("woman", "man", "girl", "boy")
 _REMEDY = "Every row needs BBQ’s fields, as in the published CATEGORY_LANGUAGE.jsonl; see docs/languages.md."
 
 
-def read(path: Path, bad: Bad) -> Iterator[Read]:
+def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
     return each_row(path, bad, _REMEDY, _read)
 
 
-def _read(fields: Fields) -> Read:
+def _read(fields: RowFields) -> EditionRow:
     example = labelled(example_of(fields.row, fields.path, fields.line))
-    return Read(example, int(find_targets([example])[0]))
+    return EditionRow(example, int(find_targets([example])[0]))
 
 
-def labelled(example: Example) -> Example:
+def labelled(example: Item) -> Item:
     """An example with BBQ's own labels, so that groups have one name in all languages.
 
     In 12 Spanish rows the label of both people is “chico”; the option itself says which of them is “la chica”.

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from assay.asking.queries import NONE
-from assay.files.rows import Bad
-from assay.probes.bbq.editions import Read, files_at, mbbq
+from assay.files.rows import BadRows
+from assay.probes.bbq.editions import EditionRow, files_at, mbbq
 
 _NAMES = "MBBQ’s control set has names in place of groups, so that no answer agrees with a stereotype"
 
 
-def read(path: Path, bad: Bad) -> Iterator[Read]:
+def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
     return (each._replace(target=NONE) for each in mbbq.read(path, bad))
 
 

@@ -27,11 +27,11 @@ from assay.errors import UsageError
 from assay.files.atomic import open_atomically, remove_leftovers
 from assay.probes.base import Request
 from assay.probes.bbq import items as bbq
-from assay.probes.bbq.generation.people import Pair, fill, groups_of_pairs
-from assay.probes.bbq.generation.templates import Template, read_templates, template_files
-from assay.probes.bbq.generation.vocabulary import Draws, Vocabulary
-from assay.probes.bbq.items import OPTIONS, QUARTET, UNKNOWN_LABEL, Example
-from assay.probes.bbq.settings import GenerateSettings
+from assay.probes.bbq.generation.people import PersonPair, fill, groups_of_pairs
+from assay.probes.bbq.generation.templates import BBQTemplate, read_templates, template_files
+from assay.probes.bbq.generation.vocabulary import SeededDraws, Vocabulary
+from assay.probes.bbq.items import OPTIONS, QUARTET, UNKNOWN_LABEL, Item
+from assay.probes.bbq.settings import BBQGenerateSettings
 
 COUNTED = "questions with three options, a file for each category"
 
@@ -40,7 +40,7 @@ _SOME = 1000
 
 
 @dataclass(frozen=True)
-class Generation:
+class BBQQuestionWriter:
     """A set of examples to generate: from all files in a folder of templates, or from those of some categories."""
 
     counted: ClassVar[str] = COUNTED
@@ -49,7 +49,7 @@ class Generation:
     seed: int = 0
 
     @staticmethod
-    def of(settings: GenerateSettings, request: Request) -> Generation:
+    def of(settings: BBQGenerateSettings, request: Request) -> BBQQuestionWriter:
         """The generation that the settings describe; by default the authors' templates in the official data."""
         folder = Path(settings.templates).expanduser()
         if not settings.templates:
@@ -66,7 +66,7 @@ class Generation:
                 remedy = f"--set category={next(iter(found))}"
                 raise UsageError(problem, remedy, code="bad-setting", key="category")
         chosen = {name: path for name, path in found.items() if name in wanted}
-        return Generation(chosen, Vocabulary.read(folder), request.seed)
+        return BBQQuestionWriter(chosen, Vocabulary.read(folder), request.seed)
 
     def files(self) -> list[str]:
         return [f"{category}.jsonl" for category in self.templates]
@@ -79,16 +79,16 @@ class Generation:
         """Notes for the user: templates, or parts of their lists, that produce nothing."""
         return [note for template in self._every() for note in template.notes]
 
-    def examples(self) -> Iterator[Example]:
+    def examples(self) -> Iterator[Item]:
         """All examples, category by category."""
         for category in self.templates:
             yield from self.examples_of(category)
 
-    def examples_of(self, category: str) -> Iterator[Example]:
+    def examples_of(self, category: str) -> Iterator[Item]:
         """The examples of a category, numbered from 0."""
         first_id = 0
         for template in self._templates(category):
-            draws = Draws("bbq texts", self.seed, category, template.place)
+            draws = SeededDraws("bbq texts", self.seed, category, template.place)
             for group in self._groups(template):
                 words = tuple(draws.choice(own) if own else "" for own in template.words)
                 for pair in group:
@@ -105,19 +105,19 @@ class Generation:
         meter.start("bbq", self.count(), "examples")
         return self.write(out, meter.advance)
 
-    def _templates(self, category: str) -> list[Template]:
+    def _templates(self, category: str) -> list[BBQTemplate]:
         return read_templates(self.templates[category], category)
 
-    def _every(self) -> Iterator[Template]:
+    def _every(self) -> Iterator[BBQTemplate]:
         return (template for category in self.templates for template in self._templates(category))
 
-    def _groups(self, template: Template) -> Iterator[list[Pair]]:
+    def _groups(self, template: BBQTemplate) -> Iterator[list[PersonPair]]:
         """The pairs of a template. Fillers have draws of their own, so they can be counted without filling any text."""
-        draws = Draws("bbq fillers", self.seed, template.category, template.place)
+        draws = SeededDraws("bbq fillers", self.seed, template.category, template.place)
         return groups_of_pairs(template, self.vocabulary, draws)
 
 
-def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: Callable[[int], None]) -> int:
+def write_files(out: Path, examples: Mapping[str, Iterable[Item]], advance: Callable[[int], None]) -> int:
     """Write CATEGORY.jsonl for each category into the folder `out`, and return the number of examples."""
     remove_leftovers(out)
     written = 0
@@ -139,7 +139,9 @@ def require_folder(out: Path) -> None:
         raise UsageError("this is a file, not a folder.", remedy, code="bad-option", file=out, key="out")
 
 
-def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draws, first_id: int) -> Iterator[Example]:
+def _quartet(
+    template: BBQTemplate, pair: PersonPair, words: tuple[str, str], draws: SeededDraws, first_id: int
+) -> Iterator[Item]:
     """The four examples of a filled template: both questions, without and with the fact that decides.
 
     They share everything else. With the fact, the negative question's answer is Answer_negative, the other one's
@@ -155,7 +157,7 @@ def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draw
     questions = [fill(question, pair, words).strip() for question in template.questions]
     for number, (polarity, condition) in enumerate(QUARTET):
         asked = bbq.POLARITIES.index(polarity)
-        yield Example(
+        yield Item(
             example_id=first_id + number,
             question_index=template.question_index,
             polarity=polarity,

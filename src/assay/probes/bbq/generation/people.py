@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assay.probes.bbq.generation.templates import OPPOSITE, Crossing, Template
-from assay.probes.bbq.generation.vocabulary import FIRST, FIRST_ONLY, Draws, Name, Vocabulary, Word
+from assay.probes.bbq.generation.templates import OPPOSITE, BBQTemplate, CrossedAttribute
+from assay.probes.bbq.generation.vocabulary import FIRST, FIRST_ONLY, GroupWord, ProperName, SeededDraws, Vocabulary
 from assay.probes.bbq.items import COMPARISONS
 
 GENDER, NATIONALITY, RACE, SES = "Gender_identity", "Nationality", "Race_ethnicity", "SES"
@@ -45,7 +45,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PersonPair:
     """Who fills the slots 1 and 2; `subcategory` as the official files have it."""
 
     first: Person
@@ -53,12 +53,12 @@ class Pair:
     subcategory: str
 
 
-def fill(text: str, pair: Pair, words: tuple[str, str] = ("", "")) -> str:
+def fill(text: str, pair: PersonPair, words: tuple[str, str] = ("", "")) -> str:
     """A template's text with everything in its place. The order of the steps matters.
 
     Articles are corrected only where a filler begins with a vowel, but then in the whole text, save at its beginning.
 
-    >>> pair = Pair(Person("Asian"), Person("European"), "None")
+    >>> pair = PersonPair(Person("Asian"), Person("European"), "None")
     >>> fill("A {{NAME1}} {{WORD1}} met a {{NAME2}} and a {{NAME1}} one.", pair, ("aunt", ""))
     'A Asian aunt met a European and an Asian one.'
     """
@@ -78,12 +78,12 @@ def fill(text: str, pair: Pair, words: tuple[str, str] = ("", "")) -> str:
 
 # --- templates of one category
 
-_Pairs = Iterator[list[Pair]]
+_Pairs = Iterator[list[PersonPair]]
 _Meetings = Iterator[tuple[Person, Sequence[Person]]]
 """Everybody who may fill either slot, each with whom they are compared; labels are the vocabulary's."""
 
 
-def groups_of_pairs(template: Template, vocabulary: Vocabulary, draws: Draws) -> _Pairs:
+def groups_of_pairs(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Pairs:
     """All pairs of people for a template, in the authors' order; those of a group share WORD1 and WORD2."""
     if template.crossing:
         yield from _crossed_pairs(template, template.crossing, vocabulary, draws)
@@ -92,10 +92,10 @@ def groups_of_pairs(template: Template, vocabulary: Vocabulary, draws: Draws) ->
     for one, others in _meetings(template, vocabulary, draws):
         for other in others:
             orders = [(one, other), (other, one)] if both_orders else [(one, other)]
-            yield [Pair(*_seated(template, order), template.subcategory) for order in orders]
+            yield [PersonPair(*_seated(template, order), template.subcategory) for order in orders]
 
 
-def _seated(template: Template, order: tuple[Person, Person]) -> tuple[Person, Person]:
+def _seated(template: BBQTemplate, order: tuple[Person, Person]) -> tuple[Person, Person]:
     """Two people in the slots 1 and 2, with their labels: the slot's, the person's, both, or else the filler."""
     one, other = (
         Person(person.name, "_".join(filter(None, (info, person.label))) or person.name)
@@ -104,7 +104,7 @@ def _seated(template: Template, order: tuple[Person, Person]) -> tuple[Person, P
     return one, other
 
 
-def _meetings(template: Template, vocabulary: Vocabulary, draws: Draws) -> _Meetings:
+def _meetings(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
     if template.names:
         firsts, seconds = ([Person(name) for name in names] for names in template.names)
         return ((one, seconds) for one in firsts)
@@ -121,17 +121,17 @@ def _each_with_the_rest(people: Sequence[Person]) -> _Meetings:
     return ((one, [other for other in people if other.name != one.name]) for one in people)
 
 
-def _opposite_words(template: Template, vocabulary: Vocabulary, draws: Draws) -> _Meetings:
+def _opposite_words(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
     """Some words, each with all those whose Info is another."""
     for word in draws.some(vocabulary.words(template, SES, template.part), SOME):
         _, others = vocabulary.by_info(template, SES, word.info, template.part)
         yield Person(word.text, word.info), [Person(other.text, other.info) for other in others]
 
 
-def _stereotyped_words(template: Template, vocabulary: Vocabulary, draws: Draws) -> _Meetings:
+def _stereotyped_words(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
     """The stereotyped groups' words, each with some of the others; nationalities have their region as label."""
 
-    def person(word: Word) -> Person:
+    def person(word: GroupWord) -> Person:
         return Person(word.text, word.info if template.category == NATIONALITY else "")
 
     inside, outside = vocabulary.by_groups(template, template.category, template.part)
@@ -139,10 +139,10 @@ def _stereotyped_words(template: Template, vocabulary: Vocabulary, draws: Draws)
         yield person(word), [person(other) for other in draws.some(outside, SOME)]
 
 
-def _race_names(template: Template, vocabulary: Vocabulary, draws: Draws) -> _Meetings:
+def _race_names(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
     """Names of the stereotyped groups, each with names of the same gender and of other groups."""
 
-    def person(name: Name) -> Person:
+    def person(name: ProperName) -> Person:
         return Person(vocabulary.full_name(template, name, draws), name.label)
 
     for name in draws.sample(vocabulary.names(template, FIRST, among=template.groups), SOME):
@@ -150,14 +150,14 @@ def _race_names(template: Template, vocabulary: Vocabulary, draws: Draws) -> _Me
         yield person(name), [person(other) for other in draws.sample(others, SOME)]
 
 
-def _gender_names(template: Template, vocabulary: Vocabulary, draws: Draws) -> _Meetings:
+def _gender_names(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
     """Women's names, each with some men's."""
     for woman in draws.sample(vocabulary.names(template, FIRST_ONLY, "F"), SOME):
         men = draws.sample(vocabulary.names(template, FIRST_ONLY, "M", without=woman.text), SOME)
         yield Person(woman.text, "F"), [Person(man.text, "M") for man in men]
 
 
-def _any_names(template: Template, vocabulary: Vocabulary, draws: Draws) -> _Meetings:
+def _any_names(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
     """Names of either gender, each with all the others."""
     names = draws.sample(vocabulary.names(template, FIRST_ONLY), SOME_NAMES)
     vocabulary.names(template, FIRST_ONLY, without=names[0].text)  # complains where there is nobody else
@@ -170,7 +170,9 @@ _Contrasts = Iterator[tuple[Person, Sequence[tuple[Person, Person, Person]]]]
 """Everybody who is compared, each with the people of the comparisons a, b, c, several times; labels are races."""
 
 
-def _crossed_pairs(template: Template, crossing: Crossing, vocabulary: Vocabulary, draws: Draws) -> _Pairs:
+def _crossed_pairs(
+    template: BBQTemplate, crossing: CrossedAttribute, vocabulary: Vocabulary, draws: SeededDraws
+) -> _Pairs:
     """All pairs of people for a crossed template, in groups of six: a, b, c, and the same in the other order."""
     value, opposite = crossing.value, OPPOSITE[crossing.value]
     named = template.proper and crossing.by_gender  # then a name says both
@@ -186,11 +188,13 @@ def _crossed_pairs(template: Template, crossing: Crossing, vocabulary: Vocabular
             own, other = terms or [draws.choice(words).text for words in occupations]
             one = person(target, value, own)
             others = person(a, opposite, other), person(b, value, own), person(c, opposite, other)
-            pairs = [Pair(one, second, name) for second, name in zip(others, COMPARISONS, strict=True)]
-            yield [*pairs, *(Pair(pair.second, pair.first, pair.subcategory) for pair in pairs)]
+            pairs = [PersonPair(one, second, name) for second, name in zip(others, COMPARISONS, strict=True)]
+            yield [*pairs, *(PersonPair(pair.second, pair.first, pair.subcategory) for pair in pairs)]
 
 
-def _crossed_words(template: Template, _: Crossing, vocabulary: Vocabulary, draws: Draws) -> _Contrasts:
+def _crossed_words(
+    template: BBQTemplate, _: CrossedAttribute, vocabulary: Vocabulary, draws: SeededDraws
+) -> _Contrasts:
     inside, outside = vocabulary.by_groups(template, RACE)
     for word in draws.some(inside, SOME):
         one = Person(word.text, word.text)
@@ -198,7 +202,9 @@ def _crossed_words(template: Template, _: Crossing, vocabulary: Vocabulary, draw
         yield one, [(one, other, other) for other in others]
 
 
-def _crossed_names(template: Template, crossing: Crossing, vocabulary: Vocabulary, draws: Draws) -> _Contrasts:
+def _crossed_names(
+    template: BBQTemplate, crossing: CrossedAttribute, vocabulary: Vocabulary, draws: SeededDraws
+) -> _Contrasts:
     """With gender, three names for a, b, c; with status, the same other name for b and c, all of the same gender.
 
     With gender the other race need not be outside the stereotyped groups: it is any but the target's own.

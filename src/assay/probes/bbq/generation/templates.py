@@ -54,7 +54,7 @@ Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Crossing:
+class CrossedAttribute:
     """What a crossed template has besides race: the stereotyped value, and the terms for it and for its opposite."""
 
     value: str
@@ -67,10 +67,10 @@ class Crossing:
 
 
 @dataclass(frozen=True)
-class Template:
+class BBQTemplate:
     """A row of a template file. `answers` are the negative and the other one, `named` the slots (0, 1) in them."""
 
-    row: Row
+    row: TemplateRow
     place: int  # in its file, from 0
     category: str
     question_index: str
@@ -86,7 +86,7 @@ class Template:
     proper: bool
     groups: Words
     infos: tuple[str, str]
-    crossing: Crossing | None
+    crossing: CrossedAttribute | None
     source: str
     notes: Words  # what a user should know about this row
 
@@ -118,7 +118,7 @@ def template_files(folder: Path) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def read_templates(path: Path, category: str) -> list[Template]:
+def read_templates(path: Path, category: str) -> list[BBQTemplate]:
     """The templates of a file, checked: what they say can be filled, and each answer names one of the two people."""
     bad = partial(DataError, file=path)
     rows = [row for row in read_rows(path, ("Q_id", *TEXTS, *ANSWERS)) if row.cell("Ambiguous_Context")]
@@ -131,7 +131,7 @@ def read_templates(path: Path, category: str) -> list[Template]:
     return [_template(row, place, category, crossed) for place, row in enumerate(rows)]
 
 
-def _template(row: Row, place: int, category: str, crossed: bool) -> Template:
+def _template(row: TemplateRow, place: int, category: str, crossed: bool) -> BBQTemplate:
     if not row.cell("Q_id"):
         raise row.bad("Q_id is empty.", "Give the template a number.", key="Q_id")
     proper = row.cell("Proper_nouns_only").upper() == "TRUE"
@@ -147,7 +147,7 @@ def _template(row: Row, place: int, category: str, crossed: bool) -> Template:
         notes += (_note(row, "produces no examples: the last list of Names is not NAME2's."),)
     else:
         _check_slots(row, words, crossing is not None and not (crossing.by_gender and proper))
-    return Template(
+    return BBQTemplate(
         row=row,
         place=place,
         category=category,
@@ -170,7 +170,7 @@ def _template(row: Row, place: int, category: str, crossed: bool) -> Template:
     )
 
 
-def _lists(row: Row, column: str, slot: str) -> tuple[tuple[Words, Words], Words]:
+def _lists(row: TemplateRow, column: str, slot: str) -> tuple[tuple[Words, Words], Words]:
     """The two lists of a cell like `NAME1: [a, b]; NAME2: [c, d]` or `{{NAME1}}: [a]`, and notes on what is lost.
 
     Only what stands behind the last semicolon can be the second list, as in the authors' program; the official
@@ -195,11 +195,11 @@ def _lists(row: Row, column: str, slot: str) -> tuple[tuple[Words, Words], Words
     return (lists["1"], lists.get("2", ())), notes
 
 
-def _note(row: Row, text: str) -> str:
+def _note(row: TemplateRow, text: str) -> str:
     return f"{row.file.name}, line {row.line}: {text}"
 
 
-def _literal(row: Row, column: str, expected: str) -> Any:
+def _literal(row: TemplateRow, column: str, expected: str) -> Any:
     """What a cell says in Python's notation; the remedy shows what it should look like."""
     try:
         return python_value(row.cell(column).strip())
@@ -207,7 +207,7 @@ def _literal(row: Row, column: str, expected: str) -> Any:
         raise row.unexpected(column, "a list", f"Write it like {expected}.") from None
 
 
-def _strings(row: Row, column: str) -> Words:
+def _strings(row: TemplateRow, column: str) -> Words:
     if not row.cell(column).strip():
         return ()
     found = _literal(row, column, example := '["Black", "African American"]')
@@ -216,13 +216,13 @@ def _strings(row: Row, column: str) -> Words:
     return tuple(found)
 
 
-def _crossing(row: Row, proper: bool) -> Crossing:
+def _crossing(row: TemplateRow, proper: bool) -> CrossedAttribute:
     value, gender = row.cell(VALUE), row.cell("Stated_gender_info")
     if value not in OPPOSITE:
         raise row.unexpected(VALUE, f"one of {', '.join(OPPOSITE)}")
     if proper and gender not in ("", "M", "F"):
         raise row.unexpected("Stated_gender_info", "M, F or nothing")
-    crossing = Crossing(value, _terms(row, value) if row.cell("Names") else None, gender)
+    crossing = CrossedAttribute(value, _terms(row, value) if row.cell("Names") else None, gender)
     if crossing.terms is None and crossing.by_gender and not proper:
         raise row.bad("Names is empty, but the template needs words for both genders.", _TERMS_REMEDY, key="Names")
     return crossing
@@ -231,7 +231,7 @@ def _crossing(row: Row, proper: bool) -> Crossing:
 _TERMS_REMEDY = 'Write Names like ["man", "woman"] and Var2_info like ["M", "F"].'
 
 
-def _terms(row: Row, value: str) -> tuple[Words, Words]:
+def _terms(row: TemplateRow, value: str) -> tuple[Words, Words]:
     """The terms for the stereotyped value and for its opposite."""
     terms, values = _literal(row, "Names", '["man", "woman"]'), _literal(row, "Var2_info", '["M", "F"]')
     if not isinstance(values, list) or sorted(map(str, values)) != sorted((value, OPPOSITE[value])):
@@ -245,7 +245,7 @@ def _terms(row: Row, value: str) -> tuple[Words, Words]:
     raise row.unexpected("Names", "two terms or two lists of terms", _TERMS_REMEDY)
 
 
-def _check_slots(row: Row, words: tuple[Words, Words], terms: bool) -> None:
+def _check_slots(row: TemplateRow, words: tuple[Words, Words], terms: bool) -> None:
     """Every slot of the texts can be filled. A stray brace may stay: two official templates have one."""
     known = ["NAME1", "NAME2", *(f"WORD{k}" for k in (1, 2) if words[k - 1])]
     known += ["GEN1", "GEN2", "OCC1", "OCC2"] if terms else []
@@ -258,7 +258,7 @@ def _check_slots(row: Row, words: tuple[Words, Words], terms: bool) -> None:
             raise row.bad(problem, needs, "bad-text", column)
 
 
-def _named(row: Row) -> tuple[int, int]:
+def _named(row: TemplateRow) -> tuple[int, int]:
     """Which of the two people each answer names."""
     found = [set(re.findall(r"\{\{(?:NAME|GEN|OCC)([12])\}\}", row.cell(column))) for column in ANSWERS]
     if [len(own) for own in found] != [1, 1] or found[0] == found[1]:
@@ -273,7 +273,7 @@ def _named(row: Row) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Row:
+class TemplateRow:
     """A row of a table: its cells by column, and where it begins."""
 
     file: Path
@@ -291,10 +291,10 @@ class Row:
         return self.bad(f"{column} is {self.cell(column)!r}, expected {expected}.", remedy, key=column)
 
 
-def read_rows(path: Path, columns: Collection[str]) -> list[Row]:
+def read_rows(path: Path, columns: Collection[str]) -> list[TemplateRow]:
     """All rows of a CSV file whose header names at least these columns."""
     bad = partial(DataError, file=path)
-    rows, line = list[Row](), 1
+    rows, line = list[TemplateRow](), 1
     try:
         text = read_whole(path).decode("utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -310,7 +310,7 @@ def read_rows(path: Path, columns: Collection[str]) -> list[Row]:
                 quote = "Put quotation marks around cells with commas, and write empty cells as nothing between commas."
                 raise bad(problem, quote, code="bad-csv", line=line)
             if cells:
-                rows.append(Row(path, line, dict(zip(header, cells, strict=True))))
+                rows.append(TemplateRow(path, line, dict(zip(header, cells, strict=True))))
             line = reader.line_num + 1
     except csv.Error as error:
         save = "Save the table as CSV: comma-separated, UTF-8."

@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from assay.errors import DataError
-from assay.probes.bbq.generation.templates import Row, Template, read_rows
+from assay.probes.bbq.generation.templates import BBQTemplate, TemplateRow, read_rows
 
 WORDS, NAMES = "vocabulary.csv", "vocabulary_proper_names.csv"
 FIRST, LAST, FIRST_ONLY = "first", "last", "first_only"
@@ -27,10 +27,10 @@ FIRST, LAST, FIRST_ONLY = "first", "last", "first_only"
 T = TypeVar("T")
 
 
-class Draws:
+class SeededDraws:
     """Random draws that depend on the key alone: on no version of numpy, and on no other key's draws.
 
-    >>> [Draws(seed, "Age").sample("abcdefgh", 3) for seed in (0, 0, 1)]
+    >>> [SeededDraws(seed, "Age").sample("abcdefgh", 3) for seed in (0, 0, 1)]
     [['h', 'f', 'c'], ['h', 'f', 'c'], ['d', 'a', 'c']]
     """
 
@@ -56,7 +56,7 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class Word:
+class GroupWord:
     """A word for a group; `info` is the label of the wider group that it belongs to, often ""."""
 
     category: str
@@ -66,7 +66,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Name:
+class ProperName:
     """A proper name; last names have no gender, names that are first_only no ethnicity."""
 
     kind: str
@@ -87,25 +87,25 @@ class Vocabulary:
     """
 
     folder: Path
-    all_words: Sequence[Word] | None
-    all_names: Sequence[Name] | None
+    all_words: Sequence[GroupWord] | None
+    all_names: Sequence[ProperName] | None
 
     @staticmethod
     def read(folder: Path) -> Vocabulary:
         words = names = None
         if (folder / WORDS).exists():
             rows = [row for row in read_rows(folder / WORDS, ("Category", "Name")) if row.cell("Pilot_include") != "No"]
-            words = [Word(row.cell("Category"), row.cell("SubCat"), _text(row), row.cell("Info")) for row in rows]
+            words = [GroupWord(row.cell("Category"), row.cell("SubCat"), _text(row), row.cell("Info")) for row in rows]
         if (folder / NAMES).exists():
             rows = read_rows(folder / NAMES, ("Name", "First_last", "gender", "ethnicity"))
             names = list(dict.fromkeys(map(_name, rows)))
         return Vocabulary(folder, words, names)
 
-    def words(self, template: Template, category: str, subcategory: str = "") -> list[Word]:
+    def words(self, template: BBQTemplate, category: str, subcategory: str = "") -> list[GroupWord]:
         """The words of a category, or of a part of it where it has parts: at least two, each once."""
         found = [word for word in self._needed(template, self.all_words, WORDS) if word.category == category]
         within = bool(subcategory) and any(word.subcategory for word in found)
-        unique: dict[str, Word] = {}
+        unique: dict[str, GroupWord] = {}
         for word in found:
             if not within or word.subcategory == subcategory:
                 unique.setdefault(word.text, word)
@@ -114,7 +114,9 @@ class Vocabulary:
             raise self._lacks(template, WORDS, what, "SubCat" if within else "Category")
         return list(unique.values())
 
-    def by_groups(self, template: Template, category: str, subcategory: str = "") -> tuple[list[Word], list[Word]]:
+    def by_groups(
+        self, template: BBQTemplate, category: str, subcategory: str = ""
+    ) -> tuple[list[GroupWord], list[GroupWord]]:
         """The words for the groups that the template names, and the others: at least one of each."""
         words = self.words(template, category, subcategory)
         groups = ", ".join(template.groups)
@@ -125,8 +127,8 @@ class Vocabulary:
         return inside, outside
 
     def by_info(
-        self, template: Template, category: str, info: str, subcategory: str = ""
-    ) -> tuple[list[Word], list[Word]]:
+        self, template: BBQTemplate, category: str, info: str, subcategory: str = ""
+    ) -> tuple[list[GroupWord], list[GroupWord]]:
         """The words whose Info is this, and the others: at least one of each."""
         words = self.words(template, category, subcategory)
         same, other = ([word for word in words if (word.info == info) is equal] for equal in (True, False))
@@ -137,14 +139,14 @@ class Vocabulary:
 
     def names(
         self,
-        template: Template,
+        template: BBQTemplate,
         kind: str,
         gender: str = "",
         *,
         among: Collection[str] | None = None,
         besides: Collection[str] = (),
         without: str = "",
-    ) -> list[Name]:
+    ) -> list[ProperName]:
         """The names of a kind and, where it is given, of a gender, at least one.
 
         among, besides: ethnicities; without: a name that has been taken.
@@ -163,23 +165,23 @@ class Vocabulary:
             raise self._lacks(template, NAMES, what, "First_last" if among is None and not besides else "ethnicity")
         return found
 
-    def full_name(self, template: Template, first: Name, draws: Draws) -> str:
+    def full_name(self, template: BBQTemplate, first: ProperName, draws: SeededDraws) -> str:
         """A first name with a last name of the same ethnicity."""
         return f"{first.text} {draws.choice(self.names(template, LAST, among=[first.ethnicity])).text}"
 
-    def _needed(self, template: Template, table: Sequence[T] | None, name: str) -> Sequence[T]:
+    def _needed(self, template: BBQTemplate, table: Sequence[T] | None, name: str) -> Sequence[T]:
         if table is None:
             problem = f"this template needs {name}, which is not in {self.folder}."
             add = "Add the file, or list who is compared in the column Names."
             raise template.row.bad(problem, add, "missing-file")
         return table
 
-    def _lacks(self, template: Template, name: str, what: str, key: str) -> DataError:
+    def _lacks(self, template: BBQTemplate, name: str, what: str, key: str) -> DataError:
         problem = f"this template needs {what}, which {self.folder / name} does not have."
         return template.row.bad(problem, "Add them, or list who is compared in the column Names.", "bad-list", key)
 
 
-def _name(row: Row) -> Name:
+def _name(row: TemplateRow) -> ProperName:
     kind, gender = row.cell("First_last"), row.cell("gender")
     if kind not in (FIRST, LAST, FIRST_ONLY):
         raise row.unexpected("First_last", f"{FIRST}, {LAST} or {FIRST_ONLY}")
@@ -188,10 +190,10 @@ def _name(row: Row) -> Name:
     if kind != FIRST_ONLY and not row.cell("ethnicity"):
         fill_in = f"Fill it in; names that say nothing about it are {FIRST_ONLY}."
         raise row.bad("ethnicity is empty.", fill_in, key="ethnicity")
-    return Name(kind, _text(row), gender, row.cell("ethnicity"))
+    return ProperName(kind, _text(row), gender, row.cell("ethnicity"))
 
 
-def _text(row: Row) -> str:
+def _text(row: TemplateRow) -> str:
     if not row.cell("Name").strip():
         raise row.bad("Name is empty.", "Fill it in, or remove the row.", key="Name")
     return row.cell("Name")

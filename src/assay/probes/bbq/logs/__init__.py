@@ -18,21 +18,21 @@ from pathlib import Path
 
 from assay.answers import TIED
 from assay.errors import DataError
-from assay.files.answer_files import Kind, kind_of
+from assay.files.answer_files import AnswerFileKind, kind_of
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole
-from assay.files.rows import Bad, Row, not_none, rows_of
-from assay.probes.bbq.items import Example
+from assay.files.rows import BadRows, Row, not_none, rows_of
+from assay.probes.bbq.items import Item
 from assay.probes.bbq.logs import inspect_ai
-from assay.probes.bbq.logs.log_rows import Given, Official, Place, complete_example, option_of
+from assay.probes.bbq.logs.log_rows import LoggedAnswer, LogLocation, Official, complete_example, option_of
 
-LOGS = frozenset({Kind.LM_EVAL, Kind.INSPECT})
+LOGS = frozenset({AnswerFileKind.LM_EVAL, AnswerFileKind.INSPECT})
 
 _ENDINGS = (".eval", ".json", ".jsonl", ".jsonl.gz", ".jsonl.xz")
 _DATED = re.compile(r"_(\d{4}-\d\d-\d\d[^_/]*?)\.jsonl")
 
 
-def log_kind(path: Path) -> Kind | None:
+def log_kind(path: Path) -> AnswerFileKind | None:
     """Whose log a file is; None if it is not a log."""
     kind = kind_of(path)
     return kind if kind in LOGS else None
@@ -46,7 +46,7 @@ def logs_in(folder: Path) -> list[Path]:
 
 def model_of(path: Path, kind: str) -> str:
     """The model whose answers a log holds; empty if unknown. lm-eval names it in the results next to the samples."""
-    if kind == Kind.INSPECT:
+    if kind == AnswerFileKind.INSPECT:
         return inspect_ai.model_of(path)
     dated = _DATED.search(path.name)
     for beside in sorted(path.parent.glob(f"*_{dated[1]}.json")) if dated else ():
@@ -60,23 +60,23 @@ def model_of(path: Path, kind: str) -> str:
 
 
 def read_log(
-    path: Path, kind: str, bad: Bad, official: Official | None = None, notes: list[str] | None = None
-) -> Iterator[Given]:
+    path: Path, kind: str, bad: BadRows, official: Official | None = None, notes: list[str] | None = None
+) -> Iterator[LoggedAnswer]:
     """The examples of a log with their answers, from the first epoch and the first filter only.
 
     `official` completes examples with missing fields. Notes for the reader go to `notes` once the log is read. An
     example that has two answers comes twice.
     """
-    read = _read_lm_eval if kind == Kind.LM_EVAL else inspect_ai.read
+    read = _read_lm_eval if kind == AnswerFileKind.LM_EVAL else inspect_ai.read
     found = read(path, bad, official or {}, [] if notes is None else notes)
     return not_none(found, path, "usable answer", "Check the log.")
 
 
-def _read_lm_eval(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator[Given]:
+def _read_lm_eval(path: Path, bad: BadRows, official: Official, notes: list[str]) -> Iterator[LoggedAnswer]:
     filters: dict[tuple[str, int], str] = {}
     others: Counter[str] = Counter()
     for line, sample in rows_of(path, bad):
-        where, name = Place(path, line), str(sample.get("filter"))
+        where, name = LogLocation(path, line), str(sample.get("filter"))
         try:
             doc = sample.get("doc")
             if not isinstance(doc, dict):
@@ -86,7 +86,7 @@ def _read_lm_eval(path: Path, bad: Bad, official: Official, notes: list[str]) ->
             if filters.setdefault((example.category, example.example_id), name) != name:
                 others[name] += 1
                 continue
-            given = Given(example, _response(sample, example, where), line, letters=False)
+            given = LoggedAnswer(example, _response(sample, example, where), line, letters=False)
         except DataError as error:
             bad.found(error)
         else:
@@ -96,7 +96,7 @@ def _read_lm_eval(path: Path, bad: Bad, official: Official, notes: list[str]) ->
         notes.append(f"{path.name}: {others.total():,} lines of further filters ({which}) repeat answers; left out")
 
 
-def _response(sample: Row, example: Example, where: Place) -> int | str | None:
+def _response(sample: Row, example: Item, where: LogLocation) -> int | str | None:
     """What the model said: the likeliest continuation's option, TIED, or its words; None if it said nothing."""
     wrong = partial(where.bad, remedy="Log the samples again.", code="bad-row")
     resps = sample.get("resps")

@@ -26,9 +26,17 @@ from assay.answers import REFUSED, parse_answer
 from assay.errors import DataError, needing
 from assay.files.decoding import json_at, json_value
 from assay.files.opening import UNREADABLE, is_zip, open_regular, open_text, open_zip, reason, require_modest
-from assay.files.rows import Bad, Row
-from assay.probes.bbq.items import OPTIONS, Example
-from assay.probes.bbq.logs.log_rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
+from assay.files.rows import BadRows, Row
+from assay.probes.bbq.items import OPTIONS, Item
+from assay.probes.bbq.logs.log_rows import (
+    COMPLETE,
+    LoggedAnswer,
+    LogLocation,
+    Official,
+    complete_example,
+    option_of,
+    whole,
+)
 
 _MOST_BYTES = 64 << 20
 """A sample in an archive takes a few kilobytes; what unpacks to more than this is not a sample."""
@@ -54,14 +62,14 @@ _ATTACHMENT = "attachment://"
 _CONVERT = "Convert it with `inspect log convert LOG --to json --output-dir DIR`, and score the file in DIR."
 
 
-def read(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator[Given]:
+def read(path: Path, bad: BadRows, official: Official, notes: list[str]) -> Iterator[LoggedAnswer]:
     read_ = silent = 0
     for number, sample in _samples(path, bad, notes):
-        where = Place(path, part=f"sample {number} ({sample.get('id')})")
+        where = LogLocation(path, part=f"sample {number} ({sample.get('id')})")
         try:
             row = _row(sample)
             example = complete_example(row, official, where)
-            given = Given(example, _chosen(sample, row["choices"], example, where), number)
+            given = LoggedAnswer(example, _chosen(sample, row["choices"], example, where), number)
         except DataError as error:
             bad.found(error)
         else:
@@ -119,7 +127,7 @@ def _letter(value: object) -> int:
     return ascii_uppercase.find(value) if isinstance(value, str) and len(value) == 1 else -1
 
 
-def _chosen(sample: Row, choices: Sequence[str], example: Example, where: Place) -> int | str | None:
+def _chosen(sample: Row, choices: Sequence[str], example: Item, where: LogLocation) -> int | str | None:
     """The option of the letter that the scorer found; else the completion; None where the sample failed."""
     if sample.get("error"):
         return None
@@ -140,7 +148,7 @@ def _chosen(sample: Row, choices: Sequence[str], example: Example, where: Place)
     return _in_words(said, shown, example)
 
 
-def _in_words(said: str, shown: Sequence[str], example: Example) -> int | str | None:
+def _in_words(said: str, shown: Sequence[str], example: Item) -> int | str | None:
     """An answer in words; it is parsed here where the letters in it stand for other places than the example's."""
     if not said.strip():
         return None
@@ -152,7 +160,7 @@ def _in_words(said: str, shown: Sequence[str], example: Example) -> int | str | 
     return order[option] if option >= 0 else said if option == REFUSED else None
 
 
-def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]]:
+def _samples(path: Path, bad: BadRows, notes: list[str]) -> Iterator[tuple[int, Row]]:
     """The samples of a log with their numbers; of several epochs the first one that is there."""
     if path.suffix != ".eval" and not is_zip(path):
         listed = _listed(path)
@@ -260,7 +268,7 @@ def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
 
 def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
     """One sample of an archive; nothing is unpacked to disk, and never more than a sample may have."""
-    where = Place(path, part=name)
+    where = LogLocation(path, part=name)
     try:
         content = _unpacked(archive, name, path)
         if len(content) > _MOST_BYTES:

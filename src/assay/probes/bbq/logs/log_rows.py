@@ -12,25 +12,25 @@ from assay.errors import DataError
 from assay.files.decoding import whole_number
 from assay.files.rows import Row
 from assay.probes.bbq import items as bbq
-from assay.probes.bbq.editions import Read
-from assay.probes.bbq.items import OPTIONS, UNKNOWN_LABEL, Example
+from assay.probes.bbq.editions import EditionRow
+from assay.probes.bbq.items import OPTIONS, UNKNOWN_LABEL, Item
 from assay.probes.bbq.read_items import example_of
 
-Official = Mapping[tuple[str, int], Example]
+Official = Mapping[tuple[str, int], Item]
 """(category, example_id) -> the example."""
 
 COMPLETE = "Name the official files with --data DIR; they complete a log by category and example_id."
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LoggedAnswer:
     """An example and its answer: an option's index, TIED, text to be parsed, or None."""
 
-    example: Example
+    example: Item
     answer: object
     line: int  # in the file, or the sample's number, from 1
     letters: bool = True  # whether the options were shown with letters, so that a letter in a text may name one
-    read: Read | None = None  # the row of an edition
+    read: EditionRow | None = None  # the row of an edition
 
     @property
     def called(self) -> str:
@@ -39,7 +39,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Place:
+class LogLocation:
     """A place in a log: a line, or a part without a line."""
 
     file: Path
@@ -62,14 +62,14 @@ _CATEGORY = {name.replace("_", "").casefold(): name for name in bbq.CATEGORIES}
 _UNKNOWN = {plain(text) for text in bbq.UNKNOWN_STRINGS}
 
 
-def option_of(text: str, example: Example) -> int | None:
+def option_of(text: str, example: Item) -> int | None:
     """The option of a choice: the one with its text; every phrasing of UNKNOWN is the UNKNOWN option."""
     said = plain(text)
     same = (place for place, answer in enumerate(example.answers) if plain(answer) == said)
     return next(same, example.unknown if said in _UNKNOWN else None)
 
 
-def complete_example(row: Row, official: Official, where: Place) -> Example:
+def complete_example(row: Row, official: Official, where: LogLocation) -> Item:
     """A log's row as an example: from its own fields or, if they are incomplete, the official example."""
     row = _renamed(row)
     try:
