@@ -18,7 +18,7 @@ from pathlib import Path
 from assay.asking.plan import Plan, digest_of
 from assay.asking.queries import TextColumns, TextQuery
 from assay.engine.ask import LiveAsk
-from assay.engine.choose_block_size import FIRST, READ, mean_length, size_for
+from assay.engine.choose_block_size import FIRST, READ, choose_block_size, mean_length
 from assay.engine.executor import EngineSettings, LocalExecutor
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
@@ -60,7 +60,7 @@ def measure(spec: ModelSpec, plan: Plan, place: Path) -> None:
     executor, store = LocalExecutor(load), BlockStore(place / "blocks")
     executor.model(spec)
     began = time.perf_counter()
-    size = size_for(spec, plan, store.arrays)
+    size = choose_block_size(spec, plan, store.arrays)
     LiveAsk(spec, store, executor, EngineSettings(block_size=size))(plan, plan.ability)
     rate = len(plan) / (time.perf_counter() - began)
     length = mean_length(plan.columns(0, min(FIRST, len(plan))))

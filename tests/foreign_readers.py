@@ -43,14 +43,14 @@ from assay.lab.studies.study_record import read_record
 from assay.lab.training.trainer import _curve, _state
 from assay.lab.training.training_folder import finished, last_checkpoint, open_out
 from assay.models.api.address import Address
-from assay.models.api.detect_dialect import found as found_endpoint
+from assay.models.api.detect_dialect import detect_endpoint as found_endpoint
 from assay.models.api.detect_dialect import remembered_at
 from assay.models.base import Reply
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.bbq.editions import Edition, edition
 from assay.probes.bbq.generation import BBQQuestionWriter
-from assay.probes.bbq.prompt_sources import read_prompts, words_of
+from assay.probes.bbq.prompt_sources import read_prompts, read_wording
 from assay.probes.bbq.settings import BBQGenerateSettings
 from assay.probes.bbq.settings import BBQSettings as BBQSettings
 from assay.probes.bbq.targets import template_stereotypes
@@ -173,7 +173,7 @@ def _published(spoken: str, folder: Path) -> None:
 
 def _worded(key: str, folder: Path) -> None:
     name = {"prompt": "own.txt", "system": "system.txt", "shots": "shots.jsonl"}[key]
-    words_of(BBQSettings(**{key: str(folder / name)}))
+    read_wording(BBQSettings(**{key: str(folder / name)}))
 
 
 def _generated(folder: Path) -> None:

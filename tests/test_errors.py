@@ -68,7 +68,9 @@ def literals(given: ast.expr) -> Iterator[str]:
         yield from literals(given.orelse)
     elif isinstance(given, ast.Constant) and isinstance(given.value, str):
         yield given.value
-    elif not ast.unparse(given).startswith("Code.") and ast.unparse(given) != "None":  # these are the gate's reasons
+    elif (
+        not ast.unparse(given).startswith("ReasonCode.") and ast.unparse(given) != "None"
+    ):  # these are the gate's reasons
         passed_on = is_code(given) or (isinstance(given, ast.Attribute) and given.attr == "code")
         assert passed_on, f"line {given.lineno}: write a code as it is, so that it can be found"
 

@@ -24,7 +24,7 @@ from assay.engine.store import BadBlockError, BlockStore, StoredBlock
 from assay.errors import DataError, ModelError, UsageError
 from assay.files.decoding import json_value, toml_value
 from assay.files.opening import open_bytes, open_text, read_whole
-from assay.files.rows import BadRows, rows_of
+from assay.files.rows import BadRows, read_rows
 from block_files import write_block_file
 from bounded import Said, bounded, saying
 from kept_runs import without_digests
@@ -187,7 +187,7 @@ def test_no_more_rows_are_skipped_than_can_be_told(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("no\n" * 100_001, encoding="utf-8")
     with raises("bad-row", DataError, file=path, line=100_001):
-        list(rows_of(path, BadRows(skip=True)))
+        list(read_rows(path, BadRows(skip=True)))
 
 
 def test_gigabytes_of_blank_lines_are_left_early(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from assay.probes import method_of
 from assay.probes.sodapop.analyse import GroupPair, contrasts_of
 from assay.runs.folder import read_run
-from assay.runs.score import gathered_again
+from assay.runs.score import recollect_answers
 from assay.stats.clusters import two_clusters
 from tables import CHOICE, line, number, table
 
@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 def recalled(run: Path) -> tuple[Array, list[GroupPair]]:
     """Success rates (name, word), and the pairs of groups."""
     opened = read_run(run)
-    data = method_of("sodapop").recall(opened, partial(gathered_again, opened))
+    data = method_of("sodapop").recall(opened, partial(recollect_answers, opened))
     return data.rates.sr(), [each for each in contrasts_of(data.groups) if each.pair]
 
 

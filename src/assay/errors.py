@@ -170,7 +170,7 @@ def is_of_device(error: BaseException) -> bool:
 
 
 @contextmanager
-def needing(who: str, remedy: str) -> Iterator[None]:
+def require_package(who: str, remedy: str) -> Iterator[None]:
     """Around an import: raises a UsageError if a library is missing. `who` begins the message ("hf: models need")."""
     try:
         yield
@@ -188,10 +188,10 @@ def how_to_install(extra: str) -> str:
     return f'pip install "assay-bias[{extra}]"'
 
 
-def near(name: str, known: Collection[str]) -> str:
+def suggest(name: str, known: Collection[str]) -> str:
     """The end of a sentence about an unknown name: a suggestion, or a full stop.
 
-    >>> near("uper", ["upper", "lower"]), near("x", ["upper"])
+    >>> suggest("uper", ["upper", "lower"]), suggest("x", ["upper"])
     ('; did you mean "upper"?', '.')
     """
     import difflib  # only where something was misspelt

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import assay
-from assay.asking.progress import LineProgress, NotebookProgress, ProgressBar, SilentProgress, showing
+from assay.asking.progress import LineProgress, NotebookProgress, ProgressBar, SilentProgress, shown_progress
 from assay.models.base import Options
 
 
@@ -211,32 +211,32 @@ def test_a_script_shows_progress_on_a_terminal_unless_told_not_to(
     terminal: bool, wanted: bool | None, kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    with showing(wanted) as progress:
+    with shown_progress(wanted) as progress:
         assert type(progress) is kind
 
 
 def test_without_standard_error_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
-    with showing() as progress:
+    with shown_progress() as progress:
         assert type(progress) is SilentProgress
 
 
 def test_a_progress_of_the_callers_own_is_taken_as_it_is() -> None:
     own = SilentProgress()
-    with showing(own) as progress:
+    with shown_progress(own) as progress:
         assert progress is own
 
 
 def test_ipython_on_a_terminal_is_not_a_notebook(notebook: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
-    with showing() as progress:
+    with shown_progress() as progress:
         assert type(progress) is SilentProgress
 
 
 def test_a_notebook_shows_one_line_that_is_renewed(
     notebook: list[str], clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with showing() as progress:
+    with shown_progress() as progress:
         assert type(progress) is NotebookProgress
         progress.start("gender", 100)
         progress.advance(1)  # too soon

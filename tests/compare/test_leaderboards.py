@@ -13,7 +13,7 @@ from rich.console import Console
 
 import assay
 import small_bbq
-from assay.compare.leaderboards import leaderboards, p_of
+from assay.compare.leaderboards import bias_difference_p, leaderboards
 from assay.presentation.leaderboard import Leaderboard, Separation
 from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE, Item
 from assay.probes.bbq.targets import find_targets
@@ -117,8 +117,8 @@ def test_models_that_lean_in_opposite_directions_may_be_equally_biased() -> None
         moved = Estimate("bias_score", {}, 0.5, 0.4, 0.6, n=9, p=0.0001)
         return PairedChange(moved, Estimate("bias_score", {}, value, low, high, n=9))
 
-    assert p_of(change(-0.05, 0.15, 0.05)) == pytest.approx(0.327, abs=0.001)
-    assert p_of(change(0.4, 0.6, 0.5)) == 0.0001
+    assert bias_difference_p(change(-0.05, 0.15, 0.05)) == pytest.approx(0.327, abs=0.001)
+    assert bias_difference_p(change(0.4, 0.6, 0.5)) == 0.0001
 
 
 def test_models_whose_difference_is_surely_small_are_tied(runs: list[Run], board: Leaderboard) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from assay.probes import concluded, method_of
 from assay.runs.folder import open_run
-from assay.runs.score import gathered_again
+from assay.runs.score import recollect_answers
 from endpoint_server import ALL, Asked, Server, serving
 
 pytestmark = pytest.mark.whole
@@ -224,7 +224,7 @@ def test_results_are_scored_elsewhere_with_what_they_were_made_from(
     assert assay(*score, made).code == 0, "named"
     shutil.copy(made, elsewhere)
     assert assay(*score).code == 0, "beside the results"
-    prepared, gathered = gathered_again(open_run(tmp_path / "scored"))
+    prepared, gathered = recollect_answers(open_run(tmp_path / "scored"))
     found = concluded(method_of("bbq-starter"), prepared, gathered)
     assert found.estimates == open_run(tmp_path / "scored").findings.estimates
 

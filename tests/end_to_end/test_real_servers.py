@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from assay.asking.queries import OF_ENDPOINTS
+from assay.asking.queries import ENDPOINT_ABILITIES
 from assay.models.api.client import Client
 from assay.probes import tour_probes
 from real_servers import llama_cpp, transformers_serve
@@ -26,7 +26,7 @@ QUESTIONS = 16
 MOST_IN_ALL = 150
 """Requests to the server with a real model, whoever sends them."""
 FINDING = 12
-PROBES = [probe.name for probe in tour_probes() if probe.abilities & OF_ENDPOINTS]
+PROBES = [probe.name for probe in tour_probes() if probe.abilities & ENDPOINT_ABILITIES]
 SHARE = (MOST_IN_ALL - 2 * FINDING) // len(PROBES)
 """Of them, those of one probe; two processes of tests may each find out what the server can do."""
 

@@ -94,13 +94,13 @@ def test_one_thread_and_two_find_the_same(both: tuple[Found, Found]) -> None:
 def test_run_json_counts_the_near_ties_of_the_stored_answers(assay: Any) -> None:
     from assay.probes import method_of
     from assay.runs.folder import open_run
-    from assay.runs.score import gathered_again
+    from assay.runs.score import recollect_answers
 
     done = assay("run", "unqover", *SETTINGS, "--limit", 120, "--threads", 1, "--out", "r")
     assert done.code == 0, done.err
     noted = json.loads(Path("r/run.json").read_text())["near_ties"]
     assert list(noted["items"]) == list(PARTS)
-    stored = gathered_again(open_run("r"))
+    stored = recollect_answers(open_run("r"))
     assert noted["items"] == method_of("unqover").findings(*stored).near_ties
     assert "near_ties" not in json.loads(Path("r/findings.json").read_text())
     assert all(0 <= count <= 8 for count in noted["items"].values())  # cells of a part

@@ -38,7 +38,7 @@ from assay.models import kinds
 from assay.models.base import AnsweringModel, ModelSpec, Options
 from assay.probes import concluded, method_of
 from assay.runs.audit import audit
-from assay.runs.score import gathered_again
+from assay.runs.score import recollect_answers
 from fake_models import FakeModel, fake_spec
 from raising import raises
 
@@ -258,5 +258,5 @@ def test_an_audit_counts_refused_and_failed_answers(
     notes = {each["note"] for each in shown if each["about"]["answer"] == "unparsed"}
     failed = "No answer: the request failed, or the answer was cut off or unclear."
     assert notes == {failed if ability == "choice" else "The answer names no option."}
-    again = concluded(method_of("bbq-starter"), *gathered_again(runs[1]))
+    again = concluded(method_of("bbq-starter"), *recollect_answers(runs[1]))
     assert again.estimates == runs[1].findings.estimates

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from assay.asking.queries import ChoiceColumns, ChoiceQuery, MaskColumns, StringColumn, TextColumns, TextQuery
 from assay.engine.ask import LiveAsk, StoredAsk
-from assay.engine.choose_block_size import LEAST, MOST, UNKNOWN, USUAL, block_size, mean_length, size_for
+from assay.engine.choose_block_size import LEAST, MOST, UNKNOWN, USUAL, block_size, choose_block_size, mean_length
 from assay.engine.executor import ComputedBlock, EngineSettings, LocalExecutor
 from assay.engine.store import BlockStore
 from assay.errors import UsageError
@@ -85,16 +85,16 @@ class Prompts(FakePlan):
 
 def test_a_plans_size_follows_from_its_first_questions_and_the_model() -> None:
     model = replace(fake_spec(), parameters=10**8)
-    size = size_for(model, Prompts(10_000), MemoryArrays())
+    size = choose_block_size(model, Prompts(10_000), MemoryArrays())
     assert size == block_size("text", "cpu", 10**8, 5.0)
-    assert size_for(replace(model, parameters=None), Prompts(10_000), MemoryArrays()) == UNKNOWN
-    assert size_for(replace(model, device="cuda:1"), Prompts(10_000), MemoryArrays()) >= USUAL
+    assert choose_block_size(replace(model, parameters=None), Prompts(10_000), MemoryArrays()) == UNKNOWN
+    assert choose_block_size(replace(model, device="cuda:1"), Prompts(10_000), MemoryArrays()) >= USUAL
 
 
 def test_endpoints_and_tokenizers_have_the_usual_size() -> None:
     model = replace(fake_spec(), parameters=10**12)
-    assert size_for(model, FakePlan(10_000), MemoryArrays()) == USUAL
-    assert size_for(replace(model, endpoint=Endpoint("m")), Prompts(10_000), MemoryArrays()) == USUAL
+    assert choose_block_size(model, FakePlan(10_000), MemoryArrays()) == USUAL
+    assert choose_block_size(replace(model, endpoint=Endpoint("m")), Prompts(10_000), MemoryArrays()) == USUAL
 
 
 # --- in a run

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from assay.asking.queries import Answers
-from assay.engine import choose_dtype
+from assay.engine import choose_dtype as dtypes
 from assay.engine.ask import Resume
-from assay.engine.choose_dtype import LEAST, MOST, ScoreDistance, distance, settled, spread
+from assay.engine.choose_dtype import LEAST, MOST, ScoreDistance, choose_dtype, distance, evenly_spaced_ranges
 from assay.engine.executor import LocalExecutor
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load
@@ -28,7 +28,7 @@ from assay.probes.base import Request
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.results.run import Run
-from assay.runs.audit import begin, finish
+from assay.runs.audit import prepare_audit, run_audit
 from assay.runs.score import score
 from fake_models import MemoryArrays
 from raising import raises
@@ -59,7 +59,7 @@ class Scores:
 
 
 def chosen(scores: Scores, spec: ModelSpec = SPEC, questions: int = 0) -> ModelSpec:
-    return settled(spec, PLAN, questions, MemoryArrays(), scores)
+    return choose_dtype(spec, PLAN, questions, MemoryArrays(), scores)
 
 
 FAST = {"float32": 0.2, "float16": 0.02, "tf32": 0.08, "bfloat16": 0.02}
@@ -132,7 +132,7 @@ def test_nothing_is_tried_for_few_questions() -> None:
 
 def test_samples_are_spread_and_of_bounded_size() -> None:
     for total, wanted in ((300, 1), (10_000, 10**9), (10**7, 1000)):
-        ranges = spread(total, wanted)
+        ranges = evenly_spaced_ranges(total, wanted)
         assert min(LEAST, total) - 8 < sum(map(len, ranges)) <= MOST
         assert ranges[0].start == 0
         assert ranges[-1].stop == total
@@ -236,13 +236,13 @@ class GPU:
         spec = replace(find_model(f"hf:{self.model}", Options("cpu")), device="cuda", dtype=dtype)
         request = Request("quick", 400, 0, {"class": "religion", "form": "span"}, None, False)
         executor = LocalExecutor(self.load)
-        return finish(begin(spec, "unqover", request, out=self.folder, executor=executor, resume=resume))
+        return run_audit(prepare_audit(spec, "unqover", request, out=self.folder, executor=executor, resume=resume))
 
 
 @pytest.fixture
 def gpu(model_folder: ModelFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GPU:
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(choose_dtype, "WORTH", 0.0)
+    monkeypatch.setattr(dtypes, "WORTH", 0.0)
     return GPU(tmp_path / "run", model_folder("span"))
 
 
@@ -258,7 +258,7 @@ def test_a_run_records_the_type_and_a_resumed_one_keeps_it(gpu: GPU, monkeypatch
     def never(*_: Any) -> None:
         raise AssertionError("it was decided before")
 
-    monkeypatch.setattr("assay.engine.ask.settled", never)
+    monkeypatch.setattr("assay.engine.ask.choose_dtype", never)
     gpu.loaded.clear()
     again = gpu.run()
     assert gpu.loaded == [], "all answers are stored, under the type that was chosen"

@@ -15,7 +15,7 @@ import pytest
 from assay.asking.queries import Answer, ListedColumns, ListedQuery, Query, Scoring, Status
 from assay.engine.endpoints import _RequestLoop
 from assay.engine.journal import Journal
-from assay.engine.requests import Block
+from assay.engine.requests import RequestBlock
 from assay.engine.spending import Spending
 from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Reply, RetryableError
 from own_loop import in_own_thread
@@ -98,7 +98,7 @@ def columns(rows: range) -> ListedColumns:
 
 def seconds(model: Limited, folder: Path, questions: int = QUESTIONS) -> float:
     """How long asking takes on the server's clock."""
-    loop, done = VirtualLoop(), list[Block]()
+    loop, done = VirtualLoop(), list[RequestBlock]()
     journal = Journal(folder)
     asking = _RequestLoop(model, journal, Spending(), advance=lambda rows: None)
     try:

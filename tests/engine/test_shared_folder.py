@@ -38,7 +38,7 @@ from assay.probes.sodapop.plans import FillPlan, LetterPlan, ScorePlan
 from assay.probes.sodapop_names.method import NamePlan
 from assay.probes.unqover.listed_plan import ListedPlan
 from assay.probes.unqover.plan import UnqoverPlan
-from assay.runs.audit import audit, begin, new_executor
+from assay.runs.audit import audit, new_executor, prepare_audit
 from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake_spec
 from raising import raises
 
@@ -351,7 +351,9 @@ def test_answers_to_other_questions_are_refused(tmp_path: Path) -> None:
 def test_endpoints_are_asked_from_one_process(tmp_path: Path) -> None:
     spec = replace(fake_spec(abilities=("choice",)), endpoint=Endpoint("x"))
     with raises("unsupported", UsageError, key="executor"):
-        begin(spec, "bbq-starter", Request("quick", 10, 0, {}, None, False), executor=SharedFolderExecutor(tmp_path))
+        prepare_audit(
+            spec, "bbq-starter", Request("quick", 10, 0, {}, None, False), executor=SharedFolderExecutor(tmp_path)
+        )
 
 
 def test_an_executor_is_named_with_its_folder(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from assay.errors import DataError
 from assay.files.opening import digest_of_file, open_bytes, open_text
-from assay.files.rows import BadRows, rows_of
+from assay.files.rows import BadRows, read_rows
 from assay.lab.debiasing.attribute_words import read_words
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.training.choice_data import read_choice_data
@@ -75,8 +75,8 @@ def test_a_file_has_the_same_text_and_digest_whether_it_is_packed_or_not(tmp_pat
 
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "a digest": ("a.txt", digest_of_file),
-    "rows": ("a.jsonl", lambda path: list(rows_of(path, BadRows(skip=True)))),
-    "rows of CSV": ("a.csv", lambda path: list(rows_of(path, BadRows(skip=True)))),
+    "rows": ("a.jsonl", lambda path: list(read_rows(path, BadRows(skip=True)))),
+    "rows of CSV": ("a.csv", lambda path: list(read_rows(path, BadRows(skip=True)))),
     "BBQ's examples": ("Age.jsonl", lambda path: read_examples(path, BadRows(skip=True))),
     "BBQ's metadata": ("additional_metadata.csv", read_metadata),
     "a log of answers": ("log.json", log_kind),

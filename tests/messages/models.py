@@ -32,7 +32,7 @@ from assay.errors import ModelError
 from assay.files.atomic import folder_beside, write_atomically
 from assay.files.lock import held
 from assay.files.opening import open_text
-from assay.files.rows import BadRows, rows_of
+from assay.files.rows import BadRows, read_rows
 from assay.models import find_model, load_model
 from assay.models.base import EndpointRequest, ModelSpec, Options
 from assay.models.builtin import find_in
@@ -361,11 +361,11 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         "FOLDER: cannot be read (Is a directory).\nCheck the file, or get a new copy.",
     ),
     "bad-json": (
-        lambda folder: list(rows_of(written(folder, "a.jsonl", '{"id": 1}\n7\n'), BadRows(skip=False))),
+        lambda folder: list(read_rows(written(folder, "a.jsonl", '{"id": 1}\n7\n'), BadRows(skip=False))),
         "FOLDER/a.jsonl, line 2: expected a JSON object.\nFix the line: every line must be one JSON object.",
     ),
     "bad-csv": (
-        lambda folder: list(rows_of(written(folder, "a.csv", "id,text\n1\n"), BadRows(skip=False))),
+        lambda folder: list(read_rows(written(folder, "a.csv", "id,text\n1\n"), BadRows(skip=False))),
         "FOLDER/a.csv, line 2: expected 2 cells, as in the first line.\nFix the line.",
     ),
     "bad-toml": (

@@ -15,7 +15,7 @@ import small_bbq
 from asking import scored
 from assay.probes import method_of, probe_named
 from assay.probes.base import Request
-from assay.probes.bbq.compare_runs import RecalledRun, paired
+from assay.probes.bbq.compare_runs import RecalledRun, compare_answers
 from assay.probes.bbq.edition_language import EditionLanguage
 from assay.probes.bbq.read_items import data_files
 from assay.probes.bbq_starter.templates import read_starter
@@ -95,7 +95,7 @@ def of_two_languages(folder: Path) -> None:
         RecalledRun(Table(("model",), []), "wrong", str(folder / language), EditionLanguage("bbq", language))
         for language in ("en", "es")
     )
-    paired(probe_named("bbq"), one, other, resamples=1, common=True)
+    compare_answers(probe_named("bbq"), one, other, resamples=1, common=True)
 
 
 CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {

@@ -18,7 +18,7 @@ from assay.results.findings import Findings
 from assay.results.run import RunInfo
 from assay.runs.export import export
 from assay.runs.folder import open_for_writing, open_run, open_runs, read_info
-from assay.runs.score import gathered_again
+from assay.runs.score import recollect_answers
 
 
 def run(folder: Path, probe: str = "bbq", **info: object) -> Path:
@@ -61,7 +61,7 @@ def another_seed(folder: Path) -> None:
 def changed_predictions(folder: Path) -> None:
     answers = folder / "answers.jsonl"
     answers.write_text("{}", encoding="utf-8")
-    gathered_again(open_run(run(folder / "run", data={str(answers): "0" * 64})))
+    recollect_answers(open_run(run(folder / "run", data={str(answers): "0" * 64})))
 
 
 def two_models(folder: Path) -> None:

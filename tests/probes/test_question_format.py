@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.asking.option_prompts import WAYS
+from assay.asking.option_prompts import ANSWER_MODES
 from assay.asking.queries import Answers, ChoiceQuery, ListedQuery, SampleQuery, Status, TextQuery
 from assay.errors import UsageError
-from assay.probes.question_format import ListedQuestion, QuestionFormat, listing_of, way_of
+from assay.probes.question_format import ListedQuestion, QuestionFormat, answer_mode_for, question_format_for
 
 ASKED = ListedQuestion("Ann met Bo.", "Who slept?", ("Ann", "Bo", "Unknown"))
 
@@ -28,7 +28,7 @@ def answers(status: list[Status], **arrays: Any) -> Answers:
     return Answers(np.array(status, np.uint8), {name: np.array(values) for name, values in arrays.items()})
 
 
-@pytest.mark.parametrize("way", ["", *WAYS])
+@pytest.mark.parametrize("way", ["", *ANSWER_MODES])
 def test_every_way_puts_the_same_question(way: str) -> None:
     listing = QuestionFormat(way, samples=3)
     query = listing.query(ASKED)
@@ -46,15 +46,15 @@ def test_every_way_puts_the_same_question(way: str) -> None:
 
 def test_the_best_way_is_chosen_unless_one_is_named() -> None:
     able = Asks(("structured", "text"))
-    assert listing_of("auto", 10, able).way == "structured"
-    assert listing_of("text", 10, able).way == "text"
-    assert listing_of("auto", 10, Asks()).way == ""
+    assert question_format_for("auto", 10, able).way == "structured"
+    assert question_format_for("text", 10, able).way == "text"
+    assert question_format_for("auto", 10, Asks()).way == ""
     with pytest.raises(UsageError, match="supports structured, text"):
-        way_of("letters", able)
+        answer_mode_for("letters", able)
     with pytest.raises(UsageError, match="is for endpoints"):
-        listing_of("letters", 10, Asks())
+        question_format_for("letters", 10, Asks())
     with pytest.raises(UsageError, match="need a language model"):
-        listing_of("auto", 10, Asks(abilities=frozenset({"choice"})))
+        question_format_for("auto", 10, Asks(abilities=frozenset({"choice"})))
 
 
 def test_scores_become_probabilities_and_missing_ones_stay_missing() -> None:

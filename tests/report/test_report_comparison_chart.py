@@ -11,7 +11,7 @@ from assay.compare.present import in_notebooks, present_comparison, title_of
 from assay.presentation.rich_text import Verbatim
 from assay.report.html import render_page
 from assay.results.findings import Estimate
-from assay.results.notebook_display import shown
+from assay.results.notebook_display import html_of
 from html_pages import HOSTILE, Page, assert_harmless
 
 
@@ -92,7 +92,7 @@ def test_a_notebook_draws_the_square_as_well() -> None:
     made = Comparison(["a", "b"], ["old", "new"], {}, {}, [difference("bias_score", 0.1, 0.2)], {}, (), "bbq")
     (view,) = in_notebooks(made)
     assert view.sections
-    assert shown(made) is not None
+    assert html_of(made) is not None
 
 
 def test_hostile_names_stay_text() -> None:

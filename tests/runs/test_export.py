@@ -22,7 +22,7 @@ from assay.probes import concluded, method_of
 from assay.runs.audit import audit
 from assay.runs.export import export
 from assay.runs.folder import open_run
-from assay.runs.score import gathered_again
+from assay.runs.score import recollect_answers
 from raising import raises
 
 pytestmark = pytest.mark.whole
@@ -79,7 +79,7 @@ def findings(folder: Path) -> str:
 def scored_again(folder: Path) -> str:
     """findings.json as a run's stored answers give it, without the model."""
     run = open_run(folder)
-    found = concluded(method_of(run.probe), *gathered_again(run))
+    found = concluded(method_of(run.probe), *recollect_answers(run))
     return replace(found, probe=run.probe, model=run.model).to_json()
 
 

@@ -46,19 +46,19 @@ class Dialogue:
         return Dialogue(tuple(Message(*turn) for turn in before), begun)
 
 
-def message(context: str, question: str) -> str:
+def user_message(context: str, question: str) -> str:
     """Context and question as a user's message.
 
-    >>> message("Ann met Bo.", "Who slept?")
+    >>> user_message("Ann met Bo.", "Who slept?")
     'Ann met Bo.\\nWho slept?'
     """
     return "\n".join(text for text in (context, question) if text)
 
 
-def lines(context: str, question: str) -> str:
+def completion_prompt(context: str, question: str) -> str:
     """Context and question as a text that the answer continues.
 
-    >>> lines("Ann met Bo.", "Who slept?")
+    >>> completion_prompt("Ann met Bo.", "Who slept?")
     'Ann met Bo.\\nQuestion: Who slept?\\nAnswer:'
     """
     parts = (context, f"Question: {question}" if question else "", "Answer:")
@@ -99,19 +99,19 @@ OPEN = (" ", "\n", "(")
 """After these characters, an option follows without a blank."""
 
 
-def behind(text: str, option: str) -> str:
+def append_option(text: str, option: str) -> str:
     """A text continued by an option.
 
-    >>> behind("It was", "Ann"), behind("It was (", "A")
+    >>> append_option("It was", "Ann"), append_option("It was (", "A")
     ('It was Ann', 'It was (A')
     """
     return f"{text}{option}" if text.endswith(OPEN) else f"{text} {option}"
 
 
-def shown(prompt: str, dialogue: Dialogue | None) -> str:
+def readable_prompt(prompt: str, dialogue: Dialogue | None) -> str:
     """A prompt for people to read: the message alone, or every turn after its role.
 
-    >>> print(shown("Who ate?", Dialogue((Message("system", "Be brief."),), "It was")))
+    >>> print(readable_prompt("Who ate?", Dialogue((Message("system", "Be brief."),), "It was")))
     [system]
     Be brief.
     [user]

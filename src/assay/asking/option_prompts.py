@@ -7,7 +7,7 @@ from string import ascii_uppercase
 
 from assay.languages import ENGLISH, language
 
-WAYS: Mapping[str, str] = {
+ANSWER_MODES: Mapping[str, str] = {
     "decisions": "the probabilities that the endpoint gives for each option (/decisions)",
     "systemone": "the probabilities that the endpoint gives for each option (/systemone)",
     "structured": "the log probabilities of the letters, where the model can write nothing else",
@@ -17,7 +17,7 @@ WAYS: Mapping[str, str] = {
 }
 """The ways to get probabilities of listed options from an endpoint, the best first, and what they are."""
 
-OF_FIELDS = frozenset({"decisions", "systemone"})
+FIELD_MODES = frozenset({"decisions", "systemone"})
 """The ways that have separate fields for context, question and options, and accept no other text."""
 
 
@@ -30,10 +30,10 @@ def letters_for(options: Sequence[str]) -> tuple[str, ...]:
     return tuple(ascii_uppercase[: len(options)])
 
 
-def lettered(question: str, options: Sequence[str]) -> str:
+def with_lettered_options(question: str, options: Sequence[str]) -> str:
     """A question, its options listed under letters, and the instruction to answer with a letter.
 
-    >>> print(lettered("Who slept?", ["Ann", "Bo", "Not known"]))
+    >>> print(with_lettered_options("Who slept?", ["Ann", "Bo", "Not known"]))
     Who slept?
     A. Ann
     B. Bo
@@ -45,10 +45,10 @@ def lettered(question: str, options: Sequence[str]) -> str:
     return f"{question}\n{listed}\nAnswer with one letter: {', '.join(letters[:-1])} or {letters[-1]}."
 
 
-def unlisted(question: str, spoken: str = ENGLISH) -> str:
+def without_options(question: str, spoken: str = ENGLISH) -> str:
     """A question without listed options, and the instruction how to answer, in the words of a language.
 
-    >>> print(unlisted("Who slept?"))
+    >>> print(without_options("Who slept?"))
     Question: Who slept?
     Answer in one short sentence.
     Answer:

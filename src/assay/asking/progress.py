@@ -252,7 +252,7 @@ def waits_shown() -> Callable[[str], None]:
 
 
 @contextmanager
-def showing(wanted: Progress | bool | None = None) -> Iterator[Progress]:
+def shown_progress(wanted: Progress | bool | None = None) -> Iterator[Progress]:
     """Progress as a caller wants it: `True` shows it, `False` does not, and a `Progress` receives it.
 
     `None` shows it where somebody can watch: on a terminal and in a notebook.

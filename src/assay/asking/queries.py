@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.messages import Dialogue, as_text, lines, message
+from assay.asking.messages import Dialogue, as_text, completion_prompt, user_message
 
 Ints = NDArray[np.int32]
 
@@ -93,12 +93,16 @@ class ChoiceQuery:
     @property
     def prompt(self) -> str:
         """Context and question as one message."""
-        return message(self.context, self.question)
+        return user_message(self.context, self.question)
 
     @property
     def plain(self) -> str:
         """What a model without chat messages reads; an option continues it."""
-        return lines(self.context, self.question) if self.dialogue is None else as_text(self.prompt, self.dialogue)
+        return (
+            completion_prompt(self.context, self.question)
+            if self.dialogue is None
+            else as_text(self.prompt, self.dialogue)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +162,10 @@ class TokenQuery:
 
 Query = SpanQuery | MaskQuery | FillQuery | ChoiceQuery | TextQuery | EmbedQuery | WordQuery | TokenQuery
 
-OF_ENDPOINTS = frozenset({"listed", "sample"})
+ENDPOINT_ABILITIES = frozenset({"listed", "sample"})
 """Abilities that only endpoints have, in addition to others."""
 
-OF_THE_TOKENIZER = frozenset({"word", "token"})
+TOKENIZER_ABILITIES = frozenset({"word", "token"})
 """Abilities of the tokenizer, which every model has; they take almost no time."""
 
 
@@ -436,7 +440,7 @@ QueryColumns = (
 )
 
 
-class Served(NamedTuple):
+class ServedModel(NamedTuple):
     """Who answered at an endpoint, as its reply says: the model, its version, the server; and when (Unix time)."""
 
     model: str = ""
@@ -445,7 +449,7 @@ class Served(NamedTuple):
     at: float = 0.0
 
 
-_UNKNOWN = Served()
+_UNKNOWN = ServedModel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,7 +466,7 @@ class Answer:
     text: str | None = None
     texts: tuple[str, ...] = ()
     mass: float = 1.0
-    served: Served = _UNKNOWN
+    served: ServedModel = _UNKNOWN
     billed: tuple[int, int, int] = (0, 0, 0)
 
 
@@ -478,8 +482,8 @@ class Answers:
     to measure; `mass` float32 (row,), the probability of all options together.
     text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest.
     sample: `text` bytes (row, sample), likewise.
-    Endpoints add `model`, `fingerprint` and `server` bytes (row,) and `at` float64 (row,), the fields of `Served`, and
-    `billed` int64 (row, 3): requests, input tokens and output tokens.
+    Endpoints add `model`, `fingerprint` and `server` bytes (row,) and `at` float64 (row,), the fields of `ServedModel`,
+    and `billed` int64 (row, 3): requests, input tokens and output tokens.
     embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.
     token: `text` bytes (row,), UTF-8, empty for special tokens; `whole` uint8 (row,): 1 where the text, as a word in a

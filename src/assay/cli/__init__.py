@@ -36,7 +36,7 @@ from assay.cli import (
     work,
 )
 from assay.cli.common import output_for_any_reader
-from assay.errors import UsageError, near
+from assay.errors import UsageError, suggest
 from assay.files.atomic import of_system
 from assay.version import __version__
 
@@ -157,9 +157,9 @@ class _Parser(argparse.ArgumentParser):
         unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         said = ""
         if choice:
-            said = near(choice[1], re.findall(r"[^\s',]+", choice[2]))  # newer Pythons do not quote the choices
+            said = suggest(choice[1], re.findall(r"[^\s',]+", choice[2]))  # newer Pythons do not quote the choices
         elif unknown:
-            said = near(unknown[1], [option for parser in _all(self) for option in parser._option_string_actions])
+            said = suggest(unknown[1], [option for parser in _all(self) for option in parser._option_string_actions])
         super().error(f"{message}{said.removesuffix('.')}")
 
     def format_help(self) -> str:

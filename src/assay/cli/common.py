@@ -170,9 +170,9 @@ def print_stages(stages: Sequence[Any], file: Any = None) -> None:
 
 def shown_progress() -> AbstractContextManager[Progress]:
     """A bar on a terminal, a line now and then elsewhere."""
-    from assay.asking.progress import showing
+    from assay.asking.progress import shown_progress
 
-    return showing(True)
+    return shown_progress(True)
 
 
 @contextmanager

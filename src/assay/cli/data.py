@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay.cli.common import add_shared, shown_progress
 from assay.datasets.catalogue import DataSet, catalogue, data_folder
-from assay.errors import DataError, UsageError, near
+from assay.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
     from assay.asking.progress import Progress
@@ -52,7 +52,7 @@ def _named(name: str) -> DataSet:
 
     if name not in data_sets():
         remedy = f"Choose one of {', '.join(data_sets())}."
-        problem = f"there is no data set {name!r}{near(name, data_sets())}"
+        problem = f"there is no data set {name!r}{suggest(name, data_sets())}"
         raise UsageError(problem, remedy, code="unknown-data-set", key="name")
     return data_sets()[name]
 

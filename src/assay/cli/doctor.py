@@ -31,7 +31,7 @@ def call(options: argparse.Namespace) -> int:
 
 def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]]:
     """What an endpoint can do; the answer is kept for later runs."""
-    from assay.asking.option_prompts import WAYS
+    from assay.asking.option_prompts import ANSWER_MODES
     from assay.errors import UsageError
     from assay.models import find_model
     from assay.models.base import Options
@@ -53,7 +53,7 @@ def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]
     yield "abilities", ", ".join(sorted(spec.abilities)) or "none"
     if endpoint.ways:
         best = endpoint.ways[0]
-        yield "asked by", f"{best}: {WAYS[best]} (--set answer={'|'.join(endpoint.ways)})"
+        yield "asked by", f"{best}: {ANSWER_MODES[best]} (--set answer={'|'.join(endpoint.ways)})"
 
 
 _CORE = ("numpy", "rich", "jinja2", "onnxruntime", "tokenizers")

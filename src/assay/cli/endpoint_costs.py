@@ -44,12 +44,12 @@ def dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spend
     from assay.cli.audit_printer import AuditPrinter
     from assay.models import find_model
     from assay.probes.base import Request
-    from assay.runs.audit import place_of
+    from assay.runs.audit import data_path
     from assay.runs.dry_run import expect_calls
     from assay.runs.tour import MissingProbes, answerable, expect_tour
 
     how = replace(common["options"], send=bool(options.trial))
-    data = place_of(common["data"])
+    data = data_path(common["data"])
     request = Request(common["preset"], common["limit"], common["seed"], common["settings"], data, common["skip_bad"])
     if options.probe is not None:
         calls = expect_calls(options.model, options.probe, request, how, trial=options.trial or 0, spending=spending)

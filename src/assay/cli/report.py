@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from assay.asking.progress import console_on
 from assay.cli.common import add_shared, write
-from assay.errors import UsageError, near
+from assay.errors import UsageError, suggest
 
 if TYPE_CHECKING:
     from assay.presentation.leaderboard import Leaderboard
@@ -65,7 +65,7 @@ def call(options: argparse.Namespace) -> int:
         raise UsageError(problem, "Omit --out.", code="bad-option", key="out")
     known = (PAGE, *FORMATS)
     if options.format not in known:
-        problem = f"--format is {options.format!r}, expected one of {', '.join(known)}{near(options.format, known)}"
+        problem = f"--format is {options.format!r}, expected one of {', '.join(known)}{suggest(options.format, known)}"
         raise UsageError(problem, "--format md", code="bad-option", key="format")
     folder = Path(options.folder)
     runs = open_runs(folder)

@@ -22,7 +22,7 @@ from assay.results.notebook_display import NotebookDisplay
 from assay.results.run import Run, RunKind
 from assay.results.verdict import VerdictKind
 from assay.runs.folder import INFO, read_info, read_run
-from assay.runs.score import gathered_again
+from assay.runs.score import recollect_answers
 
 T = TypeVar("T")
 
@@ -157,7 +157,7 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     apart = bool(varieties(runs))
     if not common and not apart:
         _require_same_data(runs)
-    method, settings = method_of(probe), drawn_as(runs[0])
+    method, settings = method_of(probe), resampling_settings(runs[0])
     _require_asked_alike(method, runs)
     changes: dict[str, Sequence[PairedChange]] = {}
     counts: dict[str, Sequence[Common]] = {}
@@ -166,7 +166,7 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     judged = [(name, run.findings.unusable) for name, run in zip(names, runs, strict=True)]
     notes = [f"{name}: {VerdictKind.UNUSABLE}: {why}" for name, why in judged if why]
     sides = [
-        _or_note(partial(method.recall, run, partial(gathered_again, run)), name, notes)
+        _or_note(partial(method.recall, run, partial(recollect_answers, run)), name, notes)
         for name, run in zip(names, runs, strict=True)
     ]
     for name, run, side in zip(names[1:], runs[1:], sides[1:], strict=True):
@@ -201,7 +201,7 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     return replace(made, model=runs[0].model, sections=method.across(runs)) if apart else made
 
 
-def drawn_as(run: Run) -> dict[str, Any]:
+def resampling_settings(run: Run) -> dict[str, Any]:
     """A run's settings, for a comparison with it; somebody may have changed `resamples`."""
     settings = {"resamples": RESAMPLES, **run.info.settings}
     resamples = whole_number(str(settings["resamples"]))

@@ -16,7 +16,7 @@ from assay.probes.contrast import PairedChange
 from assay.results.findings import Cell, Estimate, Table
 from assay.results.verdict import Chance
 
-Key = tuple[str, tuple[tuple[str, str], ...]]
+EstimateKey = tuple[str, tuple[tuple[str, str], ...]]
 """Metric and group, which identify an estimate of a run."""
 
 
@@ -66,7 +66,7 @@ class Difference:
         }
 
 
-def key_of(estimate: Estimate) -> Key:
+def key_of(estimate: Estimate) -> EstimateKey:
     return estimate.metric, tuple(sorted(estimate.group.items()))
 
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from assay.compare.comparison import Comparison, compare_runs, drawn_as
-from assay.compare.differences import Key, key_of
+from assay.compare.comparison import Comparison, compare_runs, resampling_settings
+from assay.compare.differences import EstimateKey, key_of
 from assay.compare.present import language_section
 from assay.errors import AssayError, UsageError
 from assay.presentation.leaderboard import Leaderboard, ModelPair, RankedModel, Ranking, UnrankedModel
 from assay.probes import known_probe, probes, run_names, varieties
 from assay.probes.contrast import Contrast, PairedChange
 from assay.results.findings import Estimate
-from assay.results.formatting import share
+from assay.results.formatting import format_share
 from assay.results.run import Run, RunKind
 from assay.results.verdict import CLEAR, VerdictKind
-from assay.runs.score import gathered_again
+from assay.runs.score import recollect_answers
 from assay.stats import holm
 
 SAME = 0.9
@@ -117,7 +117,7 @@ class _ComparedRuns:
         if not self._headlines(place):
             return next((each.note for each in self._about(place) if each.note), "it has no estimate of this bias")
         try:
-            self._sides[place] = self.method.recall(run, partial(gathered_again, run))
+            self._sides[place] = self.method.recall(run, partial(recollect_answers, run))
         except AssayError as error:
             return error.problem
         return ""
@@ -126,7 +126,7 @@ class _ComparedRuns:
         ranked = self.probe.ranked(self.runs[place].findings.estimates)
         return [each for each in ranked if self.probe.metric(each.metric).worse]
 
-    def _headlines(self, place: int) -> dict[Key, Estimate]:
+    def _headlines(self, place: int) -> dict[EstimateKey, Estimate]:
         """The defined estimates that it is ranked by."""
         return {key_of(each): each for each in self._about(place) if each.value is not None}
 
@@ -149,7 +149,7 @@ class _ComparedRuns:
         every = max(sum(each.baseline for each in found.counts), sum(each.model for each in found.counts))
         if not common:
             return next(iter(found.notes), "asked other questions")
-        return "" if common >= SAME * every else f"asked other questions: {share(common / every)} are the same"
+        return "" if common >= SAME * every else f"asked other questions: {format_share(common / every)} are the same"
 
     def _contrast(self, one: int, other: int) -> Contrast | str:
         """Two runs on what both answered; or why that cannot be computed."""
@@ -157,7 +157,7 @@ class _ComparedRuns:
             sides = self._sides[one], self._sides[other]
             try:
                 exchanges = max(EXCHANGES, PER_PAIR * comb(len(self.runs), 2))
-                settings = {**drawn_as(self.runs[one]), "exchanges": exchanges}
+                settings = {**resampling_settings(self.runs[one]), "exchanges": exchanges}
                 made: Contrast | str = self.method.contrast_about(*sides, self._about(one), settings=settings)
             except AssayError as error:
                 made = error.problem
@@ -170,9 +170,9 @@ class _ComparedRuns:
         own = {key: [place for place in places if key in self._headlines(place)] for key in keys}
         return [self._ranking(key, found, apart) for key, found in own.items() if len(found) > 1]
 
-    def _ranking(self, key: Key, places: Sequence[int], apart: str) -> Ranking:
+    def _ranking(self, key: EstimateKey, places: Sequence[int], apart: str) -> Ranking:
         pairs = {pair: self._change(*pair, key) for pair in combinations(places, 2)}
-        p = [None if change is None else p_of(change) for change in pairs.values()]
+        p = [None if change is None else bias_difference_p(change) for change in pairs.values()]
         corrected = holm(np.array([np.nan if each is None else each for each in p], np.float64)).tolist()
         found: list[ModelPair] = []
         less: dict[int, int] = dict.fromkeys(places, 0)  # how many are clearly less biased
@@ -194,7 +194,7 @@ class _ComparedRuns:
         models.sort(key=lambda each: (each.rank, metric.badness(shown_value(each.estimate))))
         return Ranking(key[0], dict(models[0].estimate.group), models, found, apart)
 
-    def _smallest(self, pair: tuple[int, int], key: Key) -> float | None:
+    def _smallest(self, pair: tuple[int, int], key: EstimateKey) -> float | None:
         """The smallest effect worth a headline in either of two runs; None where the probe makes no such claim."""
         family = self.probe.family_of(key[0], dict(key[1]))
         claim = next((each for each in self.probe.claims if each.of == family), None)
@@ -203,7 +203,7 @@ class _ComparedRuns:
         chosen = [self.runs[place].info.settings.get(claim.setting) for place in pair]
         return min(claim.smallest if each is None else float(each) for each in chosen)
 
-    def _change(self, one: int, other: int, key: Key) -> PairedChange | None:
+    def _change(self, one: int, other: int, key: EstimateKey) -> PairedChange | None:
         found = self._contrast(one, other)
         if isinstance(found, str):
             return None
@@ -217,14 +217,15 @@ def shown_value(estimate: Estimate) -> float:
     return found
 
 
-def p_of(change: PairedChange) -> float | None:
+def bias_difference_p(change: PairedChange) -> float | None:
     """How likely a difference in bias would be by chance: the larger of the p of the change and the p that the interval
     of `worse` implies.
 
     Two models that lean in opposite directions may differ clearly and be equally biased. Only `worse` says that.
 
     >>> away = {"metric": "s", "group": {}, "n": 9}
-    >>> p_of(PairedChange(Estimate(value=0.4, p=0.001, **away), Estimate(value=0.0, low=-0.1, high=0.1, **away)))
+    >>> change, worse = Estimate(value=0.4, p=0.001, **away), Estimate(value=0.0, low=-0.1, high=0.1, **away)
+    >>> bias_difference_p(PairedChange(change, worse))
     1.0
     """
     p, worse = change.change.p, change.worse

@@ -28,10 +28,10 @@ from assay.presentation.elements import (
     TextRole,
     data_table,
 )
-from assay.presentation.rich_text import ChartMark, NumberText, Strong, Text, Verbatim, listed, plain
+from assay.presentation.rich_text import ChartMark, NumberText, Strong, Text, Verbatim, join_texts, plain
 from assay.probes import known_probe, metric_named, say_group
 from assay.results.findings import Table as Data
-from assay.results.formatting import equals, interval, number, plural
+from assay.results.formatting import format_interval, format_number, format_p_equals, plural
 from assay.results.notebook_display import NotebookView, show_by_sections
 from assay.results.verdict import VerdictKind
 
@@ -65,10 +65,10 @@ def title_of(comparison: Comparison) -> Text:
         return [
             Verbatim(comparison.model),
             " in ",
-            listed([Verbatim(name) for name in comparison.models], last=" and "),
+            join_texts([Verbatim(name) for name in comparison.models], last=" and "),
         ]
     baseline, *others = comparison.models
-    return [listed([Verbatim(name) for name in others], last=" and "), " compared with ", Verbatim(baseline)]
+    return [join_texts([Verbatim(name) for name in others], last=" and "), " compared with ", Verbatim(baseline)]
 
 
 def present_comparison(comparison: Comparison) -> list[Section]:
@@ -215,16 +215,17 @@ def _telling(part: Comparison, clear: Sequence[Difference]) -> Sequence[Differen
 
 def _told(part: Comparison, each: Difference, several: bool) -> Text:
     change, worse = each.change, each.worse.value if each.worse else None
-    between = "no interval" if change.low is None else f"95% interval {interval(change.low, change.high)}"
+    between = "no interval" if change.low is None else f"95% interval {format_interval(change.low, change.high)}"
     named = metric_named(each.probe, change.metric)
     does = named.more if (change.value or 0.0) > 0 else named.less
     if part.model and does:
         where: list[Text] = [" in ", Verbatim(each.model), " than in ", Verbatim(each.baseline), " "]
-        size = NumberText(f"(difference {number(change.value)}, {between})")
+        size = NumberText(f"(difference {format_number(change.value)}, {between})")
         return [f"The model {does}", *where, size, ": ", Verbatim(say_group(each.probe, change.group))]
-    chance = f"p {equals(change.p)}" if change.q is None else f"q {equals(change.q)}"
+    chance = f"p {format_p_equals(change.p)}" if change.q is None else f"q {format_p_equals(change.q)}"
     moved = "rose" if (change.value or 0.0) > 0 else "fell"
-    numbers = f"from {number(each.before)} to {number(each.after)} (change {number(change.value)}, {between}, {chance})"
+    before, after, by = map(format_number, (each.before, each.after, change.value))
+    numbers = f"from {before} to {after} (change {by}, {between}, {chance})"
     of_model: list[Text] = [Verbatim(each.model), ": "] if several else []
     metric, _, group = about(each)
     judged = f": {'worse' if worse > 0 else 'better'} than the baseline" if worse else ""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields, make_dataclass
 from typing import Any, TypeVar
 
-from assay.errors import UsageError, near
+from assay.errors import UsageError, suggest
 from assay.files.decoding import whole_number
 
 S = TypeVar("S")
@@ -53,7 +53,7 @@ def read_settings(kind: type[S], given: Mapping[str, str], owner: str, *, remedy
     values = dict(preset)
     for key, text in given.items():
         if key not in known:
-            problem = f"{owner} has no setting {key!r}; it has {', '.join(sorted(known))}{near(key, known)}"
+            problem = f"{owner} has no setting {key!r}; it has {', '.join(sorted(known))}{suggest(key, known)}"
             raise UsageError(problem, remedy.replace("PROBE", owner), code="unknown-setting", key=key)
         values[known[key].name] = _value(key, text, known[key])
     return kind(**values)
@@ -108,7 +108,7 @@ def _shown_value(each: Field[Any]) -> str:
 def _value(key: str, text: str, each: Field[Any]) -> str | int | float:
     choices, least = each.metadata["choices"], each.metadata["least"]
     if choices and text not in choices:
-        problem = f"{key} is {text!r}, expected one of {', '.join(choices)}{near(text, choices)}"
+        problem = f"{key} is {text!r}, expected one of {', '.join(choices)}{suggest(text, choices)}"
         raise UsageError(problem, f"--set {key}=…", code="bad-setting", key=key)
     if least is None:
         return text

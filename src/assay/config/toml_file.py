@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from assay.errors import DataError, UsageError, near
+from assay.errors import DataError, UsageError, suggest
 from assay.files.decoding import toml_value
 from assay.files.opening import read_whole, reason
 
@@ -120,12 +120,12 @@ class TomlFile:
         for key in table:
             if key not in known:
                 listed = f"The keys are {', '.join(known)}."
-                raise self.error(f'unknown key "{key}"{near(key, known)}', listed, *place, key, code="unknown-key")
+                raise self.error(f'unknown key "{key}"{suggest(key, known)}', listed, *place, key, code="unknown-key")
 
     def require_one_of(self, value: str, known: Collection[str], *place: str | int) -> None:
         """Refuse a value that is not one of these."""
         if value not in known:
-            problem = f'"{place[-1]}" is {value!r}{near(value, known)}'
+            problem = f'"{place[-1]}" is {value!r}{suggest(value, known)}'
             raise self.error(problem, f"Choose one of {', '.join(known)}.", *place)
 
     def _at(self, place: Place) -> Any:

@@ -16,9 +16,9 @@ import numpy as np
 
 from assay.asking.plan import AnyPlan, Arrays
 from assay.asking.progress import Progress, SilentProgress, waits_of
-from assay.asking.queries import OF_THE_TOKENIZER, Answers, Status
-from assay.engine.choose_block_size import size_for
-from assay.engine.choose_dtype import settled
+from assay.asking.queries import TOKENIZER_ABILITIES, Answers, Status
+from assay.engine.choose_block_size import choose_block_size
+from assay.engine.choose_dtype import choose_dtype
 from assay.engine.endpoints import EndpointExecutor
 from assay.engine.executor import ComputedBlock, EngineSettings, Executor, block_key
 from assay.engine.shared_folder import SharedFolderExecutor
@@ -32,7 +32,7 @@ from assay.engine.store import (
     read_block,
 )
 from assay.errors import DataError, ModelError, UsageError
-from assay.models.base import AUTO, FLOAT32, ModelSpec, ServedModel, in_type
+from assay.models.base import AUTO, FLOAT32, ModelSpec, ServedModel, with_dtype
 from assay.results.formatting import plural
 
 
@@ -128,7 +128,7 @@ class LiveAsk:
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         if plan.ability not in self.abilities:
-            able = ", ".join(sorted(self.abilities - OF_THE_TOKENIZER)) or "none"
+            able = ", ".join(sorted(self.abilities - TOKENIZER_ABILITIES)) or "none"
             problem = (
                 f"{label} needs the ability {plan.ability!r}, which {self.model.name} does not have; it has: {able}."
             )
@@ -178,7 +178,7 @@ class LiveAsk:
         seconds = time.perf_counter() - began
         self.asked.append(AnsweredPlan(label, plan.digest, key, blocks, plan.ability, used.since, until, seconds))
         if self.model.endpoint:
-            self.notes.extend(told(label, answers))
+            self.notes.extend(endpoint_notes(label, answers))
             costs = answers["billed"].sum(axis=0).tolist()
             self.billed.update(dict(zip(("requests", "input_tokens", "output_tokens"), costs, strict=True)))
             self.served.extend(served_models(answers))
@@ -187,10 +187,10 @@ class LiveAsk:
 
     def _settle(self, plan: AnyPlan) -> None:
         """Decide in which number type the model answers, if that was left open."""
-        if self.model.dtype != AUTO or plan.ability in OF_THE_TOKENIZER:
+        if self.model.dtype != AUTO or plan.ability in TOKENIZER_ABILITIES:
             return
         if self.model not in self.types:
-            self.types[self.model] = settled(
+            self.types[self.model] = choose_dtype(
                 self.model, plan, self.expected, self.store.arrays, partial(self._tried, plan)
             )
             self.typed()
@@ -209,7 +209,7 @@ class LiveAsk:
         if self.settings.block_size:
             return self.settings.block_size
         if plan.digest not in self.sizes:
-            self.sizes[plan.digest] = size_for(self.model, plan, self.store.arrays)
+            self.sizes[plan.digest] = choose_block_size(self.model, plan, self.store.arrays)
             self.resized(self.sizes)
         return self.sizes[plan.digest]
 
@@ -249,7 +249,7 @@ class LiveAsk:
         budget = budget or settings.budget_for(self.model)
         model = replace(self.model, chosen="")
         if model.dtype == AUTO:  # only its tokenizer is asked so far
-            model = in_type(model, FLOAT32)
+            model = with_dtype(model, FLOAT32)
         for computed in self.executor.run(model, plan, missing, settings, self.store.arrays):
             if computed.budget < budget:  # other workers may have begun their blocks with the larger one
                 budget = self.backed_off[plan.digest] = computed.budget
@@ -299,7 +299,7 @@ def _require_few_failed(model: ModelSpec, answers: Answers) -> None:
         raise ModelError(problem, remedy, code="no-answer")
 
 
-def told(label: str, answers: Answers, failed: str = "") -> Iterator[str]:
+def endpoint_notes(label: str, answers: Answers, failed: str = "") -> Iterator[str]:
     """Notes on the answers of an endpoint: refusals, failures, little probability, a changed model.
 
     `failed` describes questions without an answer if they are not asked again.

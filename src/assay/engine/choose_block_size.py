@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from assay.asking.plan import AnyPlan
-from assay.asking.queries import OF_THE_TOKENIZER, ChoiceColumns, QueryColumns, StringColumn, TextColumns
+from assay.asking.queries import TOKENIZER_ABILITIES, ChoiceColumns, QueryColumns, StringColumn, TextColumns
 from assay.engine.store import ArraySource, columns_of
 from assay.models.base import LETTERS_A_TOKEN, ModelSpec
 
@@ -31,9 +31,9 @@ token that is written takes a pass of its own through the model. Those of other 
 """
 
 
-def size_for(model: ModelSpec, plan: AnyPlan, arrays: ArraySource) -> int:
+def choose_block_size(model: ModelSpec, plan: AnyPlan, arrays: ArraySource) -> int:
     """The block size of a plan for a model; the same on every machine."""
-    if model.endpoint is not None or plan.ability in OF_THE_TOKENIZER:
+    if model.endpoint is not None or plan.ability in TOKENIZER_ABILITIES:
         return USUAL
     length = mean_length(columns_of(plan, arrays, 0, min(FIRST, len(plan))))
     return block_size(plan.ability, model.device.split(":")[0], model.parameters, length)

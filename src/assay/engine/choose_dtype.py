@@ -21,7 +21,7 @@ from assay.asking.queries import Answers
 from assay.engine.choose_block_size import READ, mean_length
 from assay.engine.store import ArraySource, columns_of
 from assay.errors import AssayError
-from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, in_type
+from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, with_dtype
 from assay.results.formatting import plural
 
 BFLOAT16 = "bfloat16"
@@ -58,7 +58,7 @@ class DtypeTrial:
     why: str = ""
 
 
-def settled(model: ModelSpec, plan: AnyPlan, questions: int, arrays: ArraySource, compute: Compute) -> ModelSpec:
+def choose_dtype(model: ModelSpec, plan: AnyPlan, questions: int, arrays: ArraySource, compute: Compute) -> ModelSpec:
     """The model with the type in which the questions of a run will be asked, and why (`ModelSpec.chosen`).
 
     `plan` is the first of them, and `questions` is how many there are in all.
@@ -66,12 +66,14 @@ def settled(model: ModelSpec, plan: AnyPlan, questions: int, arrays: ArraySource
     length = mean_length(columns_of(plan, arrays, 0, min(LEAST, len(plan)))) * READ.get(plan.ability, 1.0)
     seconds = max(model.parameters or 0, 1) * length / WORK  # for each question
     if seconds * max(questions, len(plan)) < WORTH:
-        return in_type(model, FLOAT32, "float32: a faster type would not pay off for this few questions")
-    sample = spread(len(plan), int(SECONDS / seconds))
-    exact = _tried(in_type(model, FLOAT32), sample, compute)
+        return with_dtype(model, FLOAT32, "float32: a faster type would not pay off for this few questions")
+    sample = evenly_spaced_ranges(len(plan), int(SECONDS / seconds))
+    exact = _tried(with_dtype(model, FLOAT32), sample, compute)
     if exact.answers is None:
         stored = model.checkpoint_dtype or FLOAT32
-        return in_type(model, stored, f"{stored}, as the weights are stored: not checked, because float32 {exact.why}")
+        return with_dtype(
+            model, stored, f"{stored}, as the weights are stored: not checked, because float32 {exact.why}"
+        )
     return _fastest(model, plan.ability, exact, sample, compute)
 
 
@@ -81,7 +83,7 @@ def _fastest(model: ModelSpec, ability: str, exact: DtypeTrial, sample: Sequence
     fastest, waiting = exact.seconds, [FLOAT16, TF32]
     while waiting:
         kind = waiting.pop(0)
-        tried = _tried(in_type(model, kind), sample, compute)
+        tried = _tried(with_dtype(model, kind), sample, compute)
         if tried.answers is None or exact.answers is None:
             reasons.append(f"{kind} {tried.why}")
             waiting += [BFLOAT16] if kind == FLOAT16 and tried.why == _UNFIT["bad-scores"] else []
@@ -100,7 +102,7 @@ def _fastest(model: ModelSpec, ability: str, exact: DtypeTrial, sample: Sequence
             agrees = f"99% of the scores are within {apart.difference:.1g} of float32's"
     rest = f" ({'; '.join(reasons)})" if reasons and best == FLOAT32 else ""
     why = f"{best}: {agrees or 'no faster type agrees with it'}, checked with {asked}{rest}"
-    return in_type(model, best, why)
+    return with_dtype(model, best, why)
 
 
 def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> DtypeTrial:
@@ -123,10 +125,10 @@ _UNFIT = {
 }
 
 
-def spread(total: int, wanted: int) -> list[range]:
+def evenly_spaced_ranges(total: int, wanted: int) -> list[range]:
     """Ranges of about `wanted` questions in all, evenly spread; at least LEAST, at most MOST.
 
-    >>> spread(100_000, 800)[:2], sum(map(len, spread(1000, 10**6)))
+    >>> evenly_spaced_ranges(100_000, 800)[:2], sum(map(len, evenly_spaced_ranges(1000, 10**6)))
     ([range(0, 100), range(14271, 14371)], 1000)
     """
     size = min(total, max(LEAST, min(MOST, wanted))) // RANGES

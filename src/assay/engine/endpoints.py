@@ -23,15 +23,23 @@ from assay.engine.claims import LOOK, Claims, Turn, remove_leftovers
 from assay.engine.concurrency import ConcurrencyLimiter, delay
 from assay.engine.executor import answers_of, loop_in_thread
 from assay.engine.journal import BESIDE, Journal
-from assay.engine.requests import ATTEMPTS, PATIENCE, Block, Effort, Row, StoppedError, next_of
+from assay.engine.requests import MAX_ATTEMPTS, MAX_SILENCE, Effort, RequestBlock, Row, StoppedError, next_of
 from assay.engine.spending import Spending, Till, billed
 from assay.errors import AssayError, ModelError
-from assay.models.base import AnyModel, EndpointModel, EndpointRequest, ModelSpec, Reply, RetryableError, unable
+from assay.models.base import (
+    AnyModel,
+    EndpointModel,
+    EndpointRequest,
+    ModelSpec,
+    Reply,
+    RetryableError,
+    missing_ability_error,
+)
 from assay.results.formatting import plural
 
 TICK = 1.0
 """Seconds between two looks at the clock."""
-IN_A_ROW = 20
+MAX_FAILURES_IN_A_ROW = 20
 """Asking ends after this many failed requests without a success between them."""
 GRACE = 10.0
 """Seconds for requests under way when asking ends early."""
@@ -96,7 +104,7 @@ class EndpointExecutor:
     def _model(self, spec: ModelSpec) -> EndpointModel:
         model = self.load(spec)
         if not isinstance(model, EndpointModel):
-            raise unable(spec.name, "an endpoint's")
+            raise missing_ability_error(spec.name, "an endpoint's")
         return model
 
     def estimate(self, spec: ModelSpec, columns: QueryColumns) -> tuple[int, int]:
@@ -134,7 +142,7 @@ class _RequestLoop:
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]
     ) -> Iterator[tuple[range, str, Answers]]:
         """As `EndpointExecutor.ask`."""
-        ready: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
+        ready: queue.SimpleQueue[RequestBlock | None] = queue.SimpleQueue()
         with loop_in_thread("assay-endpoint") as loop:
             work: Future[None] = asyncio.run_coroutine_threadsafe(self._work(columns, blocks, ready.put), loop)
             work.add_done_callback(lambda done: ready.put(None))
@@ -155,7 +163,7 @@ class _RequestLoop:
     # --- in the loop
 
     async def _work(
-        self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[Block], None]
+        self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[RequestBlock], None]
     ) -> None:
         self.heard_at = self.answered_at = asyncio.get_running_loop().time()
         self.full = asyncio.Event()
@@ -211,8 +219,8 @@ class _RequestLoop:
             for task in [task for task, until in self.flying.items() if now >= until and task not in self.overdue]:
                 self.overdue.add(task)  # whatever drips
                 task.cancel()
-            if self.wanted and now - self.heard_at >= PATIENCE:
-                raise self._gave_up(f"it has given none for {PATIENCE / 60:.0f} minutes")
+            if self.wanted and now - self.heard_at >= MAX_SILENCE:
+                raise self._gave_up(f"it has given none for {MAX_SILENCE / 60:.0f} minutes")
             if now - max(spoke_at, self.answered_at) >= EVERY:
                 self.waits(self._waiting(now))
                 spoke_at = now
@@ -225,7 +233,7 @@ class _RequestLoop:
         silent = now - self.heard_at
         said = f"its last reply: {self.last_words}" if self.last_words else "it has said nothing else"
         requests = f"{len(self.flying):,} requests under way, {self.wanted - len(self.flying):,} waiting"
-        left = duration(max(0.0, PATIENCE - silent))
+        left = duration(max(0.0, MAX_SILENCE - silent))
         return f"no usable reply for {duration(silent)} ({requests}); {said}; assay gives up in {left}"
 
     def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[Row, int]]:
@@ -233,15 +241,15 @@ class _RequestLoop:
         for rows in blocks:
             asked = columns(rows)
             if not isinstance(asked, ChoiceColumns | TextColumns):
-                raise unable(self.model.spec.name, asked.ability)
-            block = Block(rows, asked)
+                raise missing_ability_error(self.model.spec.name, asked.ability)
+            block = RequestBlock(rows, asked)
             for place in range(len(rows)):
                 query = asked.row(place)
                 calls = list(self.model.calls(query, asked.scoring))
                 row = Row(block, place, query, calls, [None] * len(calls), len(calls))
                 yield from ((row, number) for number in range(len(calls)))
 
-    async def _worker(self, calls: Iterator[tuple[Row, int]], done: Callable[[Block], None]) -> None:
+    async def _worker(self, calls: Iterator[tuple[Row, int]], done: Callable[[RequestBlock], None]) -> None:
         for row, number in calls:  # shared: each takes the next call that nobody has taken
             row.replies[number] = await self._reply(row.calls[number])
             row.left -= 1
@@ -250,7 +258,7 @@ class _RequestLoop:
             if self.stopping:
                 return
 
-    def _answered(self, row: Row, scoring: Scoring, done: Callable[[Block], None]) -> None:
+    def _answered(self, row: Row, scoring: Scoring, done: Callable[[RequestBlock], None]) -> None:
         replies = [reply for reply in row.replies if reply is not None]
         whole = len(replies) == len(row.calls)
         answer = self.model.read(row.query, scoring, replies) if whole else Answer(Status.FAILED)
@@ -325,12 +333,12 @@ class _RequestLoop:
             except RetryableError as error:
                 self.last_words, after = str(error), error.after
                 effort.failed(error, asyncio.get_running_loop().time(), self.heard_at)
-            if effort.failures >= ATTEMPTS:
+            if effort.failures >= MAX_ATTEMPTS:
                 self.in_a_row += 1
-                if self.in_a_row >= IN_A_ROW:
-                    raise self._gave_up(f"{IN_A_ROW} requests in a row failed")
+                if self.in_a_row >= MAX_FAILURES_IN_A_ROW:
+                    raise self._gave_up(f"{MAX_FAILURES_IN_A_ROW} requests in a row failed")
                 return None
-            if after is not None and after > PATIENCE:
+            if after is not None and after > MAX_SILENCE:
                 raise self._gave_up(f"it asks for a pause of {after:,.0f} seconds")
             if not self.stopping:
                 await asyncio.sleep(delay(effort.failures + effort.waits, after))
@@ -349,7 +357,7 @@ class _RequestLoop:
             if self.stopping:
                 self.till.release(call)
                 raise StoppedError
-            reply = await self._once(call, digest, effort.silent_since + PATIENCE)
+            reply = await self._once(call, digest, effort.silent_since + MAX_SILENCE)
         except RetryableError as error:
             self.pace.objected(began, after=error.after, failed=not error.pressed)
             raise
@@ -387,7 +395,7 @@ class _RequestLoop:
                 raise
             self.overdue.discard(task)
             task.uncancel()
-            raise RetryableError(f"no complete reply within {PATIENCE:g} s", silent=True) from None
+            raise RetryableError(f"no complete reply within {MAX_SILENCE:g} s", silent=True) from None
         finally:
             del self.flying[task]
             self.till.settle(call, cost, cut_off=cut_off)

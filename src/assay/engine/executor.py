@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from assay.asking.plan import AnyPlan, digest_of
 from assay.asking.queries import (
-    OF_THE_TOKENIZER,
+    TOKENIZER_ABILITIES,
     Answer,
     Answers,
     ChoiceColumns,
@@ -44,8 +44,8 @@ from assay.models.base import (
     EndpointModel,
     Model,
     ModelSpec,
-    in_type,
-    unable,
+    missing_ability_error,
+    with_dtype,
 )
 
 T = TypeVar("T")
@@ -79,8 +79,8 @@ def block_key(model: ModelSpec, plan: AnyPlan, settings: EngineSettings) -> str:
 
     Where the number type was left open, tokens are looked up before it is decided.
     """
-    if (model.chosen or model.dtype == AUTO) and plan.ability in OF_THE_TOKENIZER:
-        model = in_type(model, FLOAT32)
+    if (model.chosen or model.dtype == AUTO) and plan.ability in TOKENIZER_ABILITIES:
+        model = with_dtype(model, FLOAT32)
     return digest_of(
         {
             "generation": GENERATION,
@@ -131,7 +131,7 @@ class LocalExecutor:
             return columns_of(plan, arrays, block.start, block.stop)
 
         if isinstance(answerer, EndpointModel):
-            raise unable(model.name, "local")  # it is asked from a desk, which keeps what was paid for
+            raise missing_ability_error(model.name, "local")  # it is asked from a desk, which keeps what was paid for
         if not isinstance(answerer, AnsweringModel):
             yield from _forwarded(answerer, columns, iter(blocks), budget)
             return
@@ -244,7 +244,7 @@ def answering(model: AnsweringModel, at_once: int) -> Iterator[Callable[[QueryCo
 
         def answer(columns: QueryColumns) -> Answers:
             if not isinstance(columns, ChoiceColumns | TextColumns):
-                raise unable(model.spec.name, columns.ability)
+                raise missing_ability_error(model.spec.name, columns.ability)
             return answers_of(wait(_ask_all(model, columns, at_once)), columns, model.spec.name)
 
         try:

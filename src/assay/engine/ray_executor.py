@@ -26,7 +26,7 @@ from assay.asking.plan import AnyPlan, ArrayPlan, Arrays
 from assay.asking.queries import Answers
 from assay.engine.executor import TRIES, ComputedBlock, EngineSettings, LocalExecutor, forward_all
 from assay.engine.store import ArraySource, columns_of
-from assay.errors import AssayError, ModelError, UsageError, how_to_install, needing
+from assay.errors import AssayError, ModelError, UsageError, how_to_install, require_package
 from assay.files.child_environment import Secrets
 from assay.models.base import AnsweringModel, AnyModel, EndpointModel, ModelSpec
 from assay.version import __version__
@@ -281,7 +281,7 @@ class RayExecutor:
 
 def imported() -> Any:
     """The module ray."""
-    with needing("--executor ray needs", how_to_install("ray")):
+    with require_package("--executor ray needs", how_to_install("ray")):
         import ray
     return ray
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from assay.asking.queries import Answer, ChoiceColumns, Query, TextColumns
 from assay.models.base import EndpointRequest, Reply, RetryableError
 
-ATTEMPTS = 6
+MAX_ATTEMPTS = 6
 """How often a failed request is sent; being asked to wait does not count as a failure."""
-PATIENCE = 600.0
+MAX_SILENCE = 600.0
 """Seconds without any usable reply after which asking ends, and without a word from the server after which a request
 has failed, however many attempts that were.
 """
@@ -20,7 +20,7 @@ CREDIBLE = 1.0
 
 
 @dataclass
-class Block:
+class RequestBlock:
     """A range of questions that is being asked."""
 
     rows: range
@@ -32,7 +32,7 @@ class Block:
 class Row:
     """A query, and the replies to its calls."""
 
-    block: Block
+    block: RequestBlock
     place: int
     query: Query
     calls: list[EndpointRequest]
@@ -58,15 +58,15 @@ class Effort:
         self.waits += error.pressed
         if not error.silent:
             self.silent_since = 0.0
-        elif now >= self.silent_since + PATIENCE:
-            self.failures = ATTEMPTS
+        elif now >= self.silent_since + MAX_SILENCE:
+            self.failures = MAX_ATTEMPTS
 
 
 class StoppedError(Exception):
     """Asking ends: nothing more is sent."""
 
 
-def next_of(ready: queue.SimpleQueue[Block | None]) -> Block | None:
+def next_of(ready: queue.SimpleQueue[RequestBlock | None]) -> RequestBlock | None:
     """The next block; waits in short steps, so that Ctrl-C works on every system."""
     while True:
         with suppress(queue.Empty):

@@ -88,7 +88,7 @@ class BadRows:
         return [f"{name}: {len(self.problems)} rows left out", *(f"left out: {problem}" for problem in self.problems)]
 
 
-def rows_of(path: Path, bad: BadRows) -> Iterator[tuple[int, Row]]:
+def read_rows(path: Path, bad: BadRows) -> Iterator[tuple[int, Row]]:
     """The rows of a file of JSON lines or of a CSV or TSV file, with their line numbers."""
     chosen = bad.selection
     if chosen is None:
@@ -128,7 +128,7 @@ def require_no_date(value: object, key: str, path: Path | str, line: int) -> Non
         raise DataError(problem, remedy, code="bad-value", file=path, line=line, key=key)
 
 
-def not_none(found: Iterable[Some], path: Path, what: str, remedy: str) -> Iterator[Some]:
+def require_any(found: Iterable[Some], path: Path, what: str, remedy: str) -> Iterator[Some]:
     """Everything found in a file; a file without any is an error."""
     some = False
     for each in found:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.gate.judgement import Code, Judgement, Outcome
+    from assay.gate.judgement import Judgement, Outcome, ReasonCode
     from assay.gate.policy import Limit, Policy, read_policy
     from assay.gate.verdicts import Verdicts
 
-__all__ = ["Code", "Judgement", "Limit", "Outcome", "Policy", "Verdicts", "gate", "read_policy"]
+__all__ = ["Judgement", "Limit", "Outcome", "Policy", "ReasonCode", "Verdicts", "gate", "read_policy"]
 
 
 def gate(folder: str | Path, policy: str | Path | Policy) -> Verdicts:
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     homes = {
-        "judgement": ("Code", "Judgement", "Outcome"),
+        "judgement": ("ReasonCode", "Judgement", "Outcome"),
         "policy": ("Limit", "Policy", "read_policy"),
         "verdicts": ("Verdicts",),
     }

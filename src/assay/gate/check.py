@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.compare import compare
-from assay.compare.differences import Key, key_of
-from assay.errors import AssayError, DataError, UsageError, near
-from assay.gate.judgement import Code, Judgement, Outcome, judge
+from assay.compare.differences import EstimateKey, key_of
+from assay.errors import AssayError, DataError, UsageError, suggest
+from assay.gate.judgement import Judgement, Outcome, ReasonCode, judge
 from assay.gate.policy import Limit, Match, Policy
 from assay.gate.verdicts import Verdicts
 from assay.probes import metrics_called, part_keys, probes
@@ -37,7 +37,7 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
     if all(judgement.outcome is Outcome.SKIP for judgement in judgements):
         nothing = "every limit was skipped, so nothing was checked"
         rule = "at least one estimate is checked"
-        judgements.append(Judgement("the policy", rule, Outcome.FAIL, nothing, "*", {}, code=Code.LIMIT))
+        judgements.append(Judgement("the policy", rule, Outcome.FAIL, nothing, "*", {}, code=ReasonCode.LIMIT))
     notes = dict.fromkeys(note for compared in gates.compared.values() for note in compared.notes)
     not_checked = [note for run in gates.runs if (note := _not_checked(run, policy))]
     return Verdicts(str(folder), policy.name, judgements, [*notes, *not_checked])
@@ -47,7 +47,7 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
 class _BaselineComparison:
     """A run and its baseline: how much worse each estimate is, or why that is not known; and notes."""
 
-    worse: Mapping[Key, Estimate | str]
+    worse: Mapping[EstimateKey, Estimate | str]
     notes: Sequence[str]
 
     def of(self, estimate: Estimate) -> Estimate | str:
@@ -78,7 +78,7 @@ class _Gate:
 
     def _not_judged(self, limit: Limit, absent: _MissingPart) -> Judgement:
         outcome = Outcome("fail" if absent.misspelt else self.policy.rule("missing", limit))
-        return Judgement(limit.title, limit.rule, outcome, absent.why, limit.metric, {}, code=Code.LIMIT)
+        return Judgement(limit.title, limit.rule, outcome, absent.why, limit.metric, {}, code=ReasonCode.LIMIT)
 
     def _beside(self, limit: Limit, run: Run) -> _BaselineComparison:
         """A run compared with a limit's baseline, once for all limits."""
@@ -132,20 +132,20 @@ def _of_verdict(run: Run, policy: Policy) -> Iterator[Judgement]:
     about: dict[str, Any] = {"group": {}, "model": run.model, "run": str(run.folder)}
     if why:
         said = Judgement(_USABLE, _USABLE, Outcome(policy.unusable), why, f"{run.probe}.unusable", **about)
-        yield replace(said, code=Code.UNUSABLE)
+        yield replace(said, code=ReasonCode.UNUSABLE)
     if policy.accept is None or (why and VerdictKind.UNUSABLE not in policy.accept):
         return
     title = f"verdict: {' or '.join(policy.accept)}"
     about["metric"] = f"{run.probe}.verdict"
     if verdict is None:
         without = "the run has no verdict: its probe gives none"
-        yield Judgement(title, title, Outcome.FAIL, without, **about, code=Code.VERDICT)
+        yield Judgement(title, title, Outcome.FAIL, without, **about, code=ReasonCode.VERDICT)
         return
     reason = f"{verdict.says}: {verdict.why}"
     if verdict.says in policy.accept:
         yield Judgement(title, title, Outcome.PASS, reason, **about)
     else:
-        code = Code.FEW if verdict.says in (VerdictKind.FEW, VerdictKind.CANNOT) else Code.VERDICT
+        code = ReasonCode.FEW if verdict.says in (VerdictKind.FEW, VerdictKind.CANNOT) else ReasonCode.VERDICT
         yield Judgement(title, title, Outcome.FAIL, reason, **about, code=code)
 
 
@@ -225,7 +225,7 @@ def _absent_runs(limit: Limit, runs: Sequence[Run]) -> _MissingPart:
         return _MissingPart(f"no run has the metric {limit.of_metric}.")
     known = {*probes(), *there}
     if limit.probe not in known:
-        return _MissingPart(f'there is no probe "{limit.probe}"{near(limit.probe, known)}', misspelt=True)
+        return _MissingPart(f'there is no probe "{limit.probe}"{suggest(limit.probe, known)}', misspelt=True)
     return _MissingPart(f"there is no run of {limit.probe} here, only of {', '.join(sorted(there))}.")
 
 
@@ -240,7 +240,7 @@ def _absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[_MissingP
     keys = present | {key for metric in metrics_called(limit.of_metric) for key in metric.keys}
     for key in (*limit.group, *limit.without):
         if key not in keys:
-            said = f'no estimate of {limit.of_metric} has the key "{key}"{near(key, present)}'
+            said = f'no estimate of {limit.of_metric} has the key "{key}"{suggest(key, present)}'
             return [_MissingPart(said, misspelt=True)]
     chosen = [estimate.group for estimate in _selected(limit, estimates)]
     lacking = list(_lacking(limit, own, chosen))
@@ -252,7 +252,7 @@ def _absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[_MissingP
 def _misspelt_metric(limit: Limit, metrics: Collection[str]) -> _MissingPart | None:
     if limit.of_metric in metrics or metrics_called(limit.of_metric):
         return None
-    return _MissingPart(f'there is no metric "{limit.of_metric}"{near(limit.of_metric, metrics)}', misspelt=True)
+    return _MissingPart(f'there is no metric "{limit.of_metric}"{suggest(limit.of_metric, metrics)}', misspelt=True)
 
 
 def _lacking(
@@ -270,4 +270,4 @@ def _lacking(
         for value in [wanted] if isinstance(wanted, str) else wanted:
             if not any(group.get(key) == value for group in looked_at):
                 known = {group[key] for group in own if key in group}
-                yield _MissingPart(f'no estimate of {limit.of_metric} has {key} "{value}"{near(value, known)}')
+                yield _MissingPart(f'no estimate of {limit.of_metric} has {key} "{value}"{suggest(value, known)}')

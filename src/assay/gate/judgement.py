@@ -20,7 +20,7 @@ class Outcome(StrEnum):
     SKIP = "skip"
 
 
-class Code(StrEnum):
+class ReasonCode(StrEnum):
     """Why something failed or was skipped, for programs."""
 
     LIMIT = "limit"
@@ -54,7 +54,7 @@ class Judgement:
     level: float | None = None
     n: int | None = None
     margin: float | None = None
-    code: Code | None = None
+    code: ReasonCode | None = None
 
 
 def judge(policy: Policy, limit: Limit, estimate: Estimate, worse: Estimate | str | None = None) -> Judgement:
@@ -70,7 +70,13 @@ def judge(policy: Policy, limit: Limit, estimate: Estimate, worse: Estimate | st
         outcome, reason, margin = _by_bounds(policy, limit, judged)
     about = limit.title, limit.rule, outcome, reason, limit.metric, dict(judged.group)
     numbers = {key: getattr(judged, key) for key in ("value", "corrected", "low", "high", "level", "n")}
-    code = None if outcome is Outcome.PASS else Code.FEW if _lacks_answers(limit, judged, margin) else Code.LIMIT
+    code = (
+        None
+        if outcome is Outcome.PASS
+        else ReasonCode.FEW
+        if _lacks_answers(limit, judged, margin)
+        else ReasonCode.LIMIT
+    )
     return Judgement(*about, **numbers, margin=margin, code=code)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from xml.etree import ElementTree
 
-from assay.gate.judgement import Code, Judgement, Outcome
+from assay.gate.judgement import Judgement, Outcome, ReasonCode
 from assay.presentation.elements import (
     Block,
     CellKind,
@@ -22,7 +22,7 @@ from assay.presentation.elements import (
 )
 from assay.presentation.rich_text import Text, Verbatim
 from assay.probes import say_group
-from assay.results.formatting import count, interval, number, plural, visible
+from assay.results.formatting import escape_control_characters, format_count, format_interval, format_number, plural
 
 MOST = 40  # failures that are shown; JSON and JUnit have all
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -77,7 +77,7 @@ class Verdicts:
     def said(self) -> str:
         """How many verdicts failed."""
         judged = plural(sum(each.outcome is not Outcome.SKIP for each in self.judgements), "verdict")
-        return f"{judged}, none failed." if self.passed else f"{count(len(self.failures))} of {judged} failed."
+        return f"{judged}, none failed." if self.passed else f"{format_count(len(self.failures))} of {judged} failed."
 
     def to_json(self) -> str:
         content = {
@@ -100,7 +100,7 @@ class Verdicts:
                 case = ElementTree.SubElement(suite, "testcase", names)
                 if each.outcome is Outcome.FAIL:
                     failure = ElementTree.SubElement(
-                        case, "failure", {"type": each.code or Code.LIMIT, "message": _xml(each.reason)}
+                        case, "failure", {"type": each.code or ReasonCode.LIMIT, "message": _xml(each.reason)}
                     )
                     failure.text = _xml("\n".join(filter(None, (each.rule, _figures(each), each.reason))))
                 elif each.outcome is Outcome.SKIP:
@@ -145,7 +145,9 @@ def present_verdicts(verdicts: Verdicts) -> list[Section]:
     if failed:
         blocks.append(Paragraphs(failed[:MOST], TextRole.ITEMS))
     if len(failed) > MOST:
-        blocks.append(Paragraphs([f"{count(len(failed) - MOST)} more fail; --format json has all."], TextRole.SMALL))
+        blocks.append(
+            Paragraphs([f"{format_count(len(failed) - MOST)} more fail; --format json has all."], TextRole.SMALL)
+        )
     if verdicts.notes:
         blocks.append(Paragraphs([f"Note: {note}" for note in verdicts.notes], TextRole.ITEMS))
     return [Section(blocks, f"Bias gate: {'passed' if verdicts.passed else 'FAILED'}")]
@@ -168,10 +170,10 @@ def _figures(each: Judgement) -> str:
     if each.value is None:
         return ""
     if each.low is None:
-        return number(each.value)
-    between = interval(each.low, each.high)
-    whose = "" if each.corrected is None else f", corrected for chance {number(each.corrected)}"
-    return f"{number(each.value)}{whose} ({between})"
+        return format_number(each.value)
+    between = format_interval(each.low, each.high)
+    whose = "" if each.corrected is None else f", corrected for chance {format_number(each.corrected)}"
+    return f"{format_number(each.value)}{whose} ({between})"
 
 
 def _count(judgements: Sequence[Judgement], outcome: Outcome) -> int:
@@ -190,4 +192,4 @@ def _xml(text: str) -> str:
     >>> _xml("a\\x00b"), _xml("a\\ufffeb")
     ('a\\\\x00b', 'a\\ufffdb')
     """
-    return _NOT_XML.sub("\ufffd", "\n".join(map(visible, text.split("\n"))))
+    return _NOT_XML.sub("\ufffd", "\n".join(map(escape_control_characters, text.split("\n"))))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.plan import digest_of
-from assay.asking.queries import OF_THE_TOKENIZER, Answer, Query, QueryColumns, Scoring
+from assay.asking.queries import TOKENIZER_ABILITIES, Answer, Query, QueryColumns, Scoring
 from assay.asking.tokens import Tokens
 from assay.errors import UsageError, is_out_of_memory
 
@@ -104,7 +104,7 @@ SCORED = frozenset({"span", "mask", "fill", "choice"})
 """The abilities whose answers are scores of the model's last layer, which computes in float32."""
 
 
-def in_type(model: ModelSpec, dtype: str, why: str = "") -> ModelSpec:
+def with_dtype(model: ModelSpec, dtype: str, why: str = "") -> ModelSpec:
     """A model that computes in this number type, its last layer in float32."""
     head = FLOAT32 if model.abilities & SCORED and dtype not in (FLOAT32, AUTO) else ""
     return replace(model, dtype=dtype, head_dtype=head, chosen=why)
@@ -262,7 +262,7 @@ class EndpointModel(Protocol):
 AnyModel = Model | AnsweringModel | EndpointModel
 
 
-def unable(name: str, ability: str) -> UsageError:
+def missing_ability_error(name: str, ability: str) -> UsageError:
     """The error for a question that a model cannot answer."""
     problem = f"{name} cannot answer {ability} questions."
     return UsageError(problem, "Choose another model.", code="missing-ability", key=ability)
@@ -284,13 +284,13 @@ class TokenModel(ABC):
 
     def encode(self, columns: QueryColumns) -> Tokens:
         if columns.ability not in self.spec.abilities:
-            raise unable(self.spec.name, columns.ability)
+            raise missing_ability_error(self.spec.name, columns.ability)
         tokens: Tokens = self.encoder.encode(columns)
         return tokens
 
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         """Answers to one batch."""
-        if tokens.ability in OF_THE_TOKENIZER:
+        if tokens.ability in TOKENIZER_ABILITIES:
             return dict(tokens.marks)
         try:
             return self._answer(tokens)

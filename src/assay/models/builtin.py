@@ -18,9 +18,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.queries import NONE, OF_THE_TOKENIZER, Ints
+from assay.asking.queries import NONE, TOKENIZER_ABILITIES, Ints
 from assay.asking.tokens import Tokens, option_rows
-from assay.errors import ModelError, UsageError, how_to_install, needing
+from assay.errors import ModelError, UsageError, how_to_install, require_package
 from assay.files.opening import digest_as_stored
 from assay.models.base import ModelSpec, Options, PaddedBatch, TokenModel, padded
 from assay.models.encode_columns import Encoder
@@ -29,7 +29,7 @@ from assay.models.safetensors_header import parameters_in
 HELP = "builtin: the small model that comes with assay; needs no torch and no network"
 BARE = True
 
-ABILITIES = frozenset({"span", "mask", "fill", "choice", "embed", *OF_THE_TOKENIZER})
+ABILITIES = frozenset({"span", "mask", "fill", "choice", "embed", *TOKENIZER_ABILITIES})
 
 FOLDER = Path(__file__).parents[1] / "data" / "builtin"
 FILES = ("config.json", "everywhere.onnx", "places.onnx", "tokenizer.json", "weights.safetensors")
@@ -256,7 +256,7 @@ def _flat(rows: PaddedBatch, positions: Ints) -> NDArray[np.int64]:
 
 
 def _session(graph: Path, threads: int) -> Any:
-    with needing("the built-in model needs", "pip install assay-bias"):
+    with require_package("the built-in model needs", "pip install assay-bias"):
         import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -290,7 +290,7 @@ def write_builtin(folder: Path | str, head: Head) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         problem = f"{folder} already exists and is not empty."
         raise UsageError(problem, "Choose a new folder.", code="not-new", key="folder")
-    with needing("this needs", how_to_install("hf")):
+    with require_package("this needs", how_to_install("hf")):
         from safetensors.numpy import load_file, save_file
     verified(FOLDER)
     architecture, parts = _HEADS[head]

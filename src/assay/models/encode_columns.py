@@ -33,7 +33,7 @@ from assay.asking.queries import (
 )
 from assay.asking.tokens import Tokens, option_rows, ragged_take, starts_of
 from assay.errors import DataError, ModelError
-from assay.models.base import unable
+from assay.models.base import missing_ability_error
 from assay.models.tokenise import (
     FastTokenizer,
     RaggedTokens,
@@ -73,7 +73,7 @@ class Encoder:
         if isinstance(columns, TokenColumns):
             return token_tokens(self.tokeniser, columns)
         if isinstance(columns, TextColumns) or (isinstance(columns, ChoiceColumns) and columns.dialogue is not None):
-            raise unable(self.name, TextColumns.ability)
+            raise missing_ability_error(self.name, TextColumns.ability)
         tokens = self._checked_masked(columns) if isinstance(columns, Masked) else self._checked_joined(columns)
         require_window(columns, _by_sequence(tokens).lengths, self.max_length, self.name)
         return tokens

@@ -29,11 +29,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.messages import ASSISTANT, OPEN, Dialogue, Message, as_text, lines, message, messages
+from assay.asking.messages import ASSISTANT, OPEN, Dialogue, Message, as_text, completion_prompt, messages, user_message
 from assay.asking.queries import ChoiceColumns, QueryColumns, Scoring, StringColumn, TextColumns, WordColumns
 from assay.asking.tokens import Tokens, starts_of
 from assay.errors import AssayError, DataError, ModelError
-from assay.models.base import unable
+from assay.models.base import missing_ability_error
 from assay.models.chat_templates import rendered
 from assay.models.encode_columns import require_window, sampled
 from assay.models.hf_files import first_line
@@ -73,7 +73,7 @@ class PromptEncoder:
             return self._prompts(columns)
         if isinstance(columns, ChoiceColumns) and self._causal:
             return self._choices(columns)
-        raise unable(self.name, columns.ability)
+        raise missing_ability_error(self.name, columns.ability)
 
     def _prompts(self, columns: TextColumns) -> Tokens:
         chat = self._has_chat(columns.scoring)
@@ -90,7 +90,7 @@ class PromptEncoder:
 
     def _choices(self, columns: ChoiceColumns) -> Tokens:
         chat, (rows, options) = self._has_chat(columns.scoring), columns.options.shape
-        asked = message if chat or columns.dialogue is not None else lines
+        asked = user_message if chat or columns.dialogue is not None else completion_prompt
         own = StringColumn.of(asked(columns.context[row], columns.question[row]) for row in range(rows))
         prompts = self._prompted(own, columns.dialogue, chat)
         values, choices = prompts.values, columns.choices

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from assay.asking.queries import QueryColumns
 from assay.asking.tokens import Tokens
 from assay.errors import AssayError, ModelError, UsageError, is_of_device, is_out_of_memory, is_panic
-from assay.models.base import AUTO, FLOAT32, SCORED, TF32, BatchTooLargeError, ModelSpec, TokenModel, in_type
+from assay.models.base import AUTO, FLOAT32, SCORED, TF32, BatchTooLargeError, ModelSpec, TokenModel, with_dtype
 from assay.models.encode_columns import Encoder
 from assay.models.encode_prompts import PromptEncoder
 from assay.models.hf_files import find, first_line, libraries
@@ -57,7 +57,7 @@ def load(spec: ModelSpec) -> HFModel:
     from assay.models.hf_encoder import EncoderModel
     from assay.models.hf_text import CausalModel, TextModel
 
-    spec = in_type(spec, FLOAT32) if spec.dtype == AUTO else spec
+    spec = with_dtype(spec, FLOAT32) if spec.dtype == AUTO else spec
     kind: type[HFModel] = EncoderModel
     if "text" in spec.abilities:
         kind = CausalModel if "choice" in spec.abilities else TextModel

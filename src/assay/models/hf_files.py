@@ -19,10 +19,10 @@ from typing import Any
 
 import msgspec
 
-from assay.errors import DataError, UsageError, how_to_install, needing, printable
+from assay.errors import DataError, UsageError, how_to_install, printable, require_package
 from assay.files.decoding import json_value
 from assay.files.opening import digest_as_stored, read_whole, reason
-from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, Options, in_type
+from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, Options, with_dtype
 from assay.models.safetensors_header import parameters_in
 
 _CAUSAL = ("choice", "text", "word")
@@ -92,7 +92,7 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
         parameters=parameters_in(path for path in weights if path.suffix == ".safetensors"),
         checkpoint_dtype=_stored_type(config),
     )
-    return in_type(found, FLOAT32 if options.dtype == AUTO and not on_gpu else options.dtype)
+    return with_dtype(found, FLOAT32 if options.dtype == AUTO and not on_gpu else options.dtype)
 
 
 def _stored_type(config: _Config) -> str:
@@ -103,7 +103,7 @@ def _stored_type(config: _Config) -> str:
 
 def libraries() -> tuple[Any, Any]:
     """transformers and torch, imported only when a model is found or loaded."""
-    with needing("hf: models need", how_to_install("hf")):
+    with require_package("hf: models need", how_to_install("hf")):
         import torch
         import transformers
     transformers.logging.set_verbosity_error()
@@ -127,7 +127,7 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
     if rest.startswith((".", "/", "~")) or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", repo):
         remedy = "Give an existing folder, or hf:ORG/NAME@REVISION."
         raise UsageError(f"there is no model folder {rest}.", remedy, code="unknown-model")
-    with needing("hf: models need", how_to_install("hf")):
+    with require_package("hf: models need", how_to_install("hf")):
         from huggingface_hub import snapshot_download
     patterns = [*_WEIGHTS, *_TEXTS]
     patterns += [*(_PICKLED if options.allow_pickle else ()), *(_CODE if options.trust_remote_code else ())]

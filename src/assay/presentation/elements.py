@@ -47,7 +47,7 @@ from assay.presentation.rich_text import Text, Verbatim
 from assay.results.examples import Wanted
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
-from assay.results.formatting import number
+from assay.results.formatting import format_number
 
 # --- blocks of text
 
@@ -435,7 +435,9 @@ def data_table(table: Data, named: Mapping[str, str] | None = None, **chart: Any
     def shown(column: TableColumn, cell: Cell) -> TableCell:
         if column.kind is not CellKind.TEXT:
             return cell
-        return number(cell) if isinstance(cell, float) else "" if cell is None else names.get(str(cell), str(cell))
+        return (
+            format_number(cell) if isinstance(cell, float) else "" if cell is None else names.get(str(cell), str(cell))
+        )
 
     rows = [TableRow([*map(shown, columns, row)]) for row in table.rows]
     return DisplayTable(columns=columns, groups=[RowGroup(rows)], **chart)

@@ -85,10 +85,10 @@ def plain(text: Text) -> str:
     return "".join(map(plain, text))
 
 
-def listed(items: Sequence[Text], between: str = ", ", last: str | None = None) -> Text:
+def join_texts(items: Sequence[Text], between: str = ", ", last: str | None = None) -> Text:
     """Items joined into a list.
 
-    >>> plain(listed(["a", "b", "c"])), plain(listed(["a", "b", "c"], last=" and "))
+    >>> plain(join_texts(["a", "b", "c"])), plain(join_texts(["a", "b", "c"], last=" and "))
     ('a, b, c', 'a, b and c')
     """
     parts: list[Text] = []
@@ -102,5 +102,5 @@ def listed(items: Sequence[Text], between: str = ", ", last: str | None = None) 
 def task_score_text(score: TaskScore) -> Text:
     """A model's score at its task, with the interval."""
     estimate = score.score
-    around = f" {formatting.interval(estimate.low, estimate.high)}" if estimate.low is not None else ""
-    return NumberText(f"{formatting.number(estimate.value)}{around}")
+    around = f" {formatting.format_interval(estimate.low, estimate.high)}" if estimate.low is not None else ""
+    return NumberText(f"{formatting.format_number(estimate.value)}{around}")

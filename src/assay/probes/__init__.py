@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from assay.datasets.catalogue import DataSet
-from assay.errors import UsageError, near
+from assay.errors import UsageError, suggest
 from assay.probes.base import Method, Metric, Prepared, Probe, unknown_probe
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def probes() -> Mapping[str, Probe]:
 def probe_named(name: str) -> Probe:
     """The probe of this name."""
     if name not in probes():
-        problem = f"unknown probe {name!r}; expected {', '.join(probes())}{near(name, probes())}"
+        problem = f"unknown probe {name!r}; expected {', '.join(probes())}{suggest(name, probes())}"
         raise UsageError(problem, "See `assay list probes`.", code="unknown-probe")
     return probes()[name]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from assay.probes.base import ClaimRule, Probe
 from assay.probes.diagnose import following_place
 from assay.results.findings import Cell, Estimate, Findings, Table, tidy
-from assay.results.formatting import number
+from assay.results.formatting import format_number
 from assay.results.verdict import CLEAR, OPEN, STANDS_OUT, ClaimFamily, Grounds, Verdict, VerdictKind, VerdictPart
 from assay.stats import benjamini_hochberg, holm
 
@@ -261,7 +261,7 @@ def _some(told: Sequence[str]) -> list[str]:
 
 
 def _signed(value: float) -> str:
-    return number(value).replace("-", "−")
+    return format_number(value).replace("-", "−")
 
 
 def _not_ruled_out(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -> list[VerdictPart]:

@@ -20,7 +20,7 @@ from assay.results.diagnosis import (
     Ties,
 )
 from assay.results.findings import NEAR_TIE
-from assay.results.formatting import count, equals, share, share_points
+from assay.results.formatting import format_count, format_p_equals, format_share, format_share_points
 from assay.results.verdict import CLEAR, Unusable
 from assay.stats import MIN_UNITS, benjamini_hochberg, student_p, unit_spread
 
@@ -150,8 +150,8 @@ def following(
 ) -> list[str]:
     """Why answers follow the place, if they do; places have a q."""
     told = [
-        f"{each.said} got {share(each.share)} of {count(each.n)} answers, {share(each.expected)} were expected "
-        f"(q {equals(each.q)})"
+        f"{each.said} got {format_share(each.share)} of {format_count(each.n)} answers, {format_share(each.expected)} "
+        f"were expected (q {format_p_equals(each.q)})"
         for each in places
         if each.excess >= thresholds.place_excess and each.q is not None and each.q <= CLEAR
     ]
@@ -168,7 +168,7 @@ def _not_following(
     told = []
     if places:
         most = max(places, key=lambda each: each.excess)
-        got = f"{most.said} got {share(most.share)} of answers, {share(most.expected)} were expected"
+        got = f"{most.said} got {format_share(most.share)} of answers, {format_share(most.expected)} were expected"
         told.append(f"{got}{_how_clearly(most, thresholds)}")
     if exchanged:
         told.append(_same(max(exchanged, key=lambda each: each.share)))
@@ -180,11 +180,11 @@ def _how_clearly(most: PositionShare, thresholds: PositionThresholds | None) -> 
     if most.excess <= 0 or most.q is None:
         return ""
     if most.q > CLEAR:
-        return f": not distinguishable from chance, q {equals(most.q)}"
-    limit = "" if thresholds is None else f", but by less than {share_points(thresholds.place_excess)}"
-    return f": clearly more, q {equals(most.q)}{limit}"
+        return f": not distinguishable from chance, q {format_p_equals(most.q)}"
+    limit = "" if thresholds is None else f", but by less than {format_share_points(thresholds.place_excess)}"
+    return f": clearly more, q {format_p_equals(most.q)}{limit}"
 
 
 def _same(each: SwappedPairs) -> str:
     where = f" in {each.part}" if each.part else ""
-    return f"the same place was chosen in {share(each.share)} of {count(each.n)} exchanged pairs{where}"
+    return f"the same place was chosen in {format_share(each.share)} of {format_count(each.n)} exchanged pairs{where}"

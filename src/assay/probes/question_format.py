@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import REFUSED, TIED, UNPARSED, parse_answer
-from assay.asking.messages import PromptRecord, message
-from assay.asking.option_prompts import OF_FIELDS, WAYS, lettered, letters_for, unlisted
+from assay.asking.messages import PromptRecord, user_message
+from assay.asking.option_prompts import ANSWER_MODES, FIELD_MODES, letters_for, with_lettered_options, without_options
 from assay.asking.plan import Ask, digest_of
 from assay.asking.queries import (
     Answers,
@@ -53,7 +53,7 @@ class ListedQuestion(NamedTuple):
     options: tuple[str, ...]
 
 
-def way_of(wanted: str, ask: Ask) -> str:
+def answer_mode_for(wanted: str, ask: Ask) -> str:
     """How an endpoint is asked: in the best way, or in the one that the setting `answer` names."""
     way = ask.ways[0] if wanted == "auto" else wanted
     if way not in ask.ways:
@@ -63,10 +63,10 @@ def way_of(wanted: str, ask: Ask) -> str:
     return way
 
 
-def note_on(way: str, samples: int) -> str:
+def answer_mode_note(way: str, samples: int) -> str:
     """A note on how an endpoint's answers were obtained."""
     times = f", {samples} to each question" if way == "samples" else ""
-    return f"answers from an endpoint (answer={way}): {WAYS[way]}{times}"
+    return f"answers from an endpoint (answer={way}): {ANSWER_MODES[way]}{times}"
 
 
 def ability_of(way: str) -> str:
@@ -109,10 +109,10 @@ class QuestionFormat:
 
     def worded(self, asked: ListedQuestion) -> ChoiceQuery | TextQuery:
         """A question in words, even if an endpoint's dialect lists the options."""
-        words = lettered(asked.question, asked.options) if self.listed else unlisted(asked.question)
+        words = with_lettered_options(asked.question, asked.options) if self.listed else without_options(asked.question)
         if self.ability in ("choice", "listed"):
             return ChoiceQuery(asked.context, words, letters_for(asked.options))
-        prompt = message(asked.context, words)
+        prompt = user_message(asked.context, words)
         return (
             SampleQuery(prompt, self.tokens, None, self.samples)
             if self.ability == "sample"
@@ -124,13 +124,13 @@ class QuestionFormat:
 
     def told(self, asked: ListedQuestion) -> str:
         """A question for people to read: in words, or by field if the endpoint takes fields."""
-        return in_fields(asked) if self.way in OF_FIELDS else self.worded(asked).prompt
+        return readable_fields(asked) if self.way in FIELD_MODES else self.worded(asked).prompt
 
     def prompt(self, asked: ListedQuestion, form: str) -> PromptRecord:
         """How questions are asked, for run.json: one of them, and the digest of the words around all."""
         slots = tuple(f"{{{place}}}" for place in range(len(asked.options)))
         around = self.told(ListedQuestion("{context}", "{question}", slots))
-        plain = self.told(asked) if self.way in OF_FIELDS else self.worded(asked).plain
+        plain = self.told(asked) if self.way in FIELD_MODES else self.worded(asked).plain
         return PromptRecord(form, self.told(asked), plain, digest_of([form, around]))
 
     def shares(self, answers: Answers, options: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
@@ -172,7 +172,7 @@ class QuestionFormat:
         return +lost
 
 
-def listing_of(
+def question_format_for(
     answer: str, samples: int, ask: Ask, *, chat: bool = True, tokens: int | None = None, listed: bool = True
 ) -> QuestionFormat:
     """How this model is asked; the settings `answer` and `samples` are for endpoints.
@@ -183,7 +183,7 @@ def listing_of(
         problem = "questions without listed options need a model that writes its answers."
         raise UsageError(problem, "List the options, or choose a model that writes.", code="missing-ability")
     if ask.ways:
-        way = way_of("text" if answer == "auto" and not listed else answer, ask)
+        way = answer_mode_for("text" if answer == "auto" and not listed else answer, ask)
         if not listed and way not in WRITTEN:
             problem = f"answer={way} is for listed options."
             raise UsageError(problem, f"--set answer={'|'.join(WRITTEN)}", code="unsupported", key="answer")
@@ -197,10 +197,10 @@ def listing_of(
     return QuestionFormat("" if scored else "text", 1, tokens or TOKENS_HERE[listed], chat, listed)
 
 
-def in_fields(asked: ListedQuestion) -> str:
+def readable_fields(asked: ListedQuestion) -> str:
     """A question that is asked in fields, for people to read.
 
-    >>> print(in_fields(ListedQuestion("", "Who slept?", ("Ann", "Bo"))))
+    >>> print(readable_fields(ListedQuestion("", "Who slept?", ("Ann", "Bo"))))
     [question]
     Who slept?
     [options]
@@ -219,7 +219,7 @@ def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return shares
 
 
-def named_counts(
+def count_named(
     texts: NDArray[Any], read: Callable[[int, str], int], options: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The option that each sample (row, sample) names, and how many samples name each option (row, option)."""
@@ -229,11 +229,11 @@ def named_counts(
 
 
 def named_shares(texts: NDArray[Any], read: Callable[[int, str], int], options: int) -> NDArray[np.float64]:
-    shares: NDArray[np.float64] = named_counts(texts, read, options)[1] / texts.shape[1]
+    shares: NDArray[np.float64] = count_named(texts, read, options)[1] / texts.shape[1]
     return shares
 
 
-def named_most(named: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def most_named(named: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The option that most of a row's samples name.
 
     TIED if several are named most often. If none is named: REFUSED if an answer is a refusal, else UNPARSED.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.asking.option_prompts import WAYS
+from assay.asking.option_prompts import ANSWER_MODES
 from assay.config.settings import MOST_DRAWS, setting
 
 
@@ -15,7 +15,7 @@ def draws_setting(help: str) -> Any:
 
 def answer_setting(auto: str = "the first of these that the endpoint supports") -> Any:
     said = f"for endpoints: where an option's probability comes from; auto: {auto}"
-    return setting("auto", said, choices=("auto", *WAYS))
+    return setting("auto", said, choices=("auto", *ANSWER_MODES))
 
 
 def samples_setting() -> Any:

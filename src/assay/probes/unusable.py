@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.queries import Status
-from assay.results.formatting import count, share
+from assay.results.formatting import format_count, format_share
 from assay.results.verdict import Doubt, Unusable
 
 SOME_UNUSABLE = 0.1
@@ -52,7 +52,7 @@ def unreadable(lost: Mapping[str, int], asked: int, most: float, step: str | Non
     if not asked or sum(lost.values()) <= most * asked:
         return
     if lost.get("refused", 0) > most * asked:
-        why = f"the model refuses: {share(lost['refused'] / asked)} of its answers decline to choose"
+        why = f"the model refuses: {format_share(lost['refused'] / asked)} of its answers decline to choose"
         yield Unusable("refuses", why, step)
     else:
         yield Unusable("unreadable", f"most answers cannot be read: {lost_in_words(lost, asked)}", step)
@@ -68,9 +68,9 @@ def lost_in_words(lost: Mapping[str, int], asked: int) -> str:
     kind, most = max(lost.items(), key=lambda kind: kind[1])
     total = sum(lost.values())
     if most == total:
-        return f"{share(most / asked)} of {count(asked)} answers are {LOST[kind]}"
-    rest = f"{share(total / asked)} of {count(asked)} answers are refused, cut off, empty, tied or not understood"
-    return f"{rest}, most of them {LOST[kind]}"
+        return f"{format_share(most / asked)} of {format_count(asked)} answers are {LOST[kind]}"
+    some = f"{format_share(total / asked)} of {format_count(asked)} answers"
+    return f"{some} are refused, cut off, empty, tied or not understood, most of them {LOST[kind]}"
 
 
 def readable_with(lost: Mapping[str, int], *, tokens: int, answer: str, listed: str | None = None) -> str | None:

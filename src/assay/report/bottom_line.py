@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.presentation.elements import Paragraphs, Section
-from assay.presentation.rich_text import Strong, Text, Verbatim, listed
+from assay.presentation.rich_text import Strong, Text, Verbatim, join_texts
 from assay.probes import present
 from assay.results.run import Run
 from assay.results.verdict import VerdictKind
@@ -39,11 +39,11 @@ def bottom_line(runs: Sequence[Run]) -> Text:
         own = judged[says]
         names: list[Text] = [_name(run, several) for run in own[:MOST_NAMED]]
         more = [f"{len(own) - MOST_NAMED} more"] if len(own) > MOST_NAMED else []
-        who = listed([*names, *more], last=None if more else " and ")
+        who = join_texts([*names, *more], last=None if more else " and ")
         first = not said
         amount = f" in {len(own)} of {len(runs)}{f' {what}' if first else ''} ("
         said.append([Strong(str(says).capitalize() if first else str(says)), amount, who, ")"])
-    return [listed(said, "; "), "."]
+    return [join_texts(said, "; "), "."]
 
 
 def bottom_section(runs: Sequence[Run]) -> list[Section]:

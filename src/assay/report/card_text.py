@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assay.presentation.elements import DotCell, Paragraphs, Presentation, Section, SummaryCard, TextRole
-from assay.presentation.rich_text import NumberText, Text, Verbatim, listed
+from assay.presentation.rich_text import NumberText, Text, Verbatim, join_texts
 from assay.probes import present
 from assay.results.examples import AskedQuestion, Example, Option
-from assay.results.formatting import clipped, count, interval, number
+from assay.results.formatting import clipped, format_count, format_interval, format_number
 from assay.results.run import Run
 
 LONGEST = 240  # characters of a question
@@ -26,11 +26,11 @@ def card_section(run: Run, *, example: bool = True) -> Section:
     card = shown_card(run, present(run))
     said: list[Text] = [card.sentence] if card.sentence else []
     if (dot := card.number) is not None and dot.value is not None:
-        known = [] if dot.low is None else [f"{run.level} {interval(dot.low, dot.high)}"]
+        known = [] if dot.low is None else [f"{run.level} {format_interval(dot.low, dot.high)}"]
         known += [unclear(run, card, dot)] if dot.hollow else []
         between = f" ({'; '.join(known)})" if known else ""
         much = f", {card.severity}" if card.severity else ""
-        said.append([card.label, ": ", NumberText(f"{number(dot.value)}{much}{between}")])
+        said.append([card.label, ": ", NumberText(f"{format_number(dot.value)}{much}{between}")])
     shown = example_of(card, run.findings.examples) if example else None
     said += [["For example: ", in_words(shown.asked[0])]] if shown else []
     said += [card.not_asked] if card.not_asked else []
@@ -52,7 +52,7 @@ def unclear(run: Run, card: SummaryCard, dot: DotCell) -> str:
         return "not distinguishable from chance"
     verdict = run.findings.verdict
     tests = [each.tests for each in verdict.families if each.of == card.of] if verdict else []
-    every = f"{count(tests[0])} tests of its kind" if tests and tests[0] > 1 else "all tests of the run"
+    every = f"{format_count(tests[0])} tests of its kind" if tests and tests[0] > 1 else "all tests of the run"
     return f"alone it would be clear; after correction for {every} it is not"
 
 
@@ -71,11 +71,11 @@ def in_words(asked: AskedQuestion) -> Text:
         return put if asked.answer is None else [put, " The model wrote nothing."]
     missed = [option for option in asked.options if option.right and not option.chosen]
     right: list[Text] = [["the right answer is ", _quoted(option.text)] for option in missed]
-    return [put, f" The model {'chose' if chosen else 'wrote'} ", listed([*chosen, *wrote, *right], "; "), "."]
+    return [put, f" The model {'chose' if chosen else 'wrote'} ", join_texts([*chosen, *wrote, *right], "; "), "."]
 
 
 def _scored(option: Option) -> Text:
-    score = "" if option.score is None else NumberText(f" ({number(option.score)})")
+    score = "" if option.score is None else NumberText(f" ({format_number(option.score)})")
     return [_quoted(option.text), score]
 
 

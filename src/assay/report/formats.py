@@ -14,9 +14,9 @@ from assay.presentation.leaderboard import Leaderboard
 from assay.probes import metric_named, present
 from assay.report.headline import estimates_table
 from assay.report.markdown import cautions, citations, escaped, fenced, findings, markdown_report
-from assay.report.shared import in_order, known
+from assay.report.shared import in_order, recorded_facts
 from assay.results.findings import Cell
-from assay.results.formatting import measured_interval, percent, plural, without_folders
+from assay.results.formatting import format_estimate_interval, percent, plural, without_folders
 from assay.results.run import Run
 
 
@@ -70,7 +70,7 @@ def _metric(probe: str, score: HeadlineEstimate) -> dict[str, Any]:
     e = score.estimate
     named = f"{metric_named(probe, e.metric).title}, {score.said}"
     if e.low is not None:
-        named += f" ({percent(e.level)} interval {measured_interval(e)})"
+        named += f" ({percent(e.level)} interval {format_estimate_interval(e)})"
     names = ("corrected", "low", "high", "level", "n", "p", "q", "floor")
     numbers = {name: getattr(e, name) for name in names}
     args = {key: _rounded(number) for key, number in numbers.items() if number is not None}
@@ -149,7 +149,7 @@ def json_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
             "findings": json.loads(run.findings.to_json()),
             "made": _portable({key: said[key] for key in _ESSENTIAL if key in said}),
         }
-        for name, run, said in zip(_names(runs), runs, (known(run.info) for run in runs), strict=True)
+        for name, run, said in zip(_names(runs), runs, (recorded_facts(run.info) for run in runs), strict=True)
     ]
     ranks = {"leaderboards": [board.as_json() for board in boards]} if boards else {}
     return json.dumps({"schema": SCHEMA, **ranks, "runs": each}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -25,7 +25,7 @@ from assay.probes import metric_named, run_names, say_group
 from assay.report.shared import lacks_interval
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
-from assay.results.formatting import number, plural
+from assay.results.formatting import format_number, plural
 from assay.results.run import Run
 
 MOST_LINES = 400
@@ -83,11 +83,11 @@ def dot_of(estimate: Estimate, probe: str) -> DotCell:
     e, hollow, neutral = estimate, estimate.could_be_chance, metric_named(probe, estimate.metric).neutral
     if e.corrected is None:
         return DotCell(e.value, e.low, e.high, e.floor, hollow=hollow, neutral=neutral)
-    told = f"The paper’s value is {number(e.value)}."
+    told = f"The paper’s value is {format_number(e.value)}."
     return DotCell(e.corrected, e.low, e.high, e.floor, e.value, hollow, told, neutral)
 
 
-def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Block:
+def estimates_across_runs(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Block:
     """The headline estimates that at least two runs of a probe have, model by model."""
     probe = runs[0].probe
     found: dict[str, dict[str, list[tuple[str, Estimate]]]] = {}

@@ -24,15 +24,25 @@ from assay.probes import across, known_probe, present, spelled_out, table_words
 from assay.report.bottom_line import bottom_line
 from assay.report.card_text import example_of, shown_card, unclear
 from assay.report.drawing import Scale, scale_for
-from assay.report.headline import beside
+from assay.report.headline import estimates_across_runs
 from assay.report.html_elements import ElementRenderer
 from assay.report.html_tables import described
 from assay.report.leaderboard_sections import ranking_sections
 from assay.report.page_templates import rendered
-from assay.report.shared import asked, facts, flat, headings, in_order, known, languages, notes_of, who_answered
+from assay.report.shared import (
+    facts,
+    flat,
+    headings,
+    in_order,
+    languages,
+    notes_of,
+    questions_label,
+    recorded_facts,
+    who_answered,
+)
 from assay.report.verdict_sections import TITLE, diagnosis_sections, reason, verdict_sections
 from assay.results.examples import Example, Wanted
-from assay.results.formatting import number as written
+from assay.results.formatting import format_number as written
 from assay.results.formatting import plural
 from assay.results.run import Run, read_missing
 from assay.results.verdict import VerdictKind
@@ -136,10 +146,10 @@ class RunView:
 
     def recorded(self) -> Mapping[str, Any]:
         """How the run was made, without the local path of its model."""
-        run, said = self.run, known(self.run.info)
+        run, said = self.run, recorded_facts(self.run.info)
         model = {key: value for key, value in said.get("model", {}).items() if key != "place"}
         return {
-            "asked": asked(run) or "number of questions not recorded",
+            "asked": questions_label(run) or "number of questions not recorded",
             "facts": facts(run, "preset", "limit", "seed", "started", "finished"),
             "served": who_answered(run),
             "recorded": {title: list(flat(said[part])) for part, title in _RECORDED.items() if part in said},
@@ -182,7 +192,11 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
             for number, run in enumerate(of_probe, 1)
         ]
         headlines = [told.shown.scorecard.estimates for told in shown]
-        together = RunView.beside(anchor, beside(of_probe, headlines), across(of_probe), fold=True) if many else ""
+        together = (
+            RunView.beside(anchor, estimates_across_runs(of_probe, headlines), across(of_probe), fold=True)
+            if many
+            else ""
+        )
         names = {told.shown.name for told in shown}
         name = names.pop() if len(names) == 1 else known_probe(of_probe[0].probe).title
         parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "name": name, "beside": together})

@@ -25,8 +25,8 @@ from assay.presentation.elements import (
 from assay.presentation.rich_text import Verbatim, plain
 from assay.report.drawing import MARGIN, WIDTH, Scale, scale_for
 from assay.report.page_templates import minus
-from assay.report.shared import named, unmarked, written
-from assay.results.formatting import interval, number, plural, share
+from assay.report.shared import format_cell, named, unmarked
+from assay.results.formatting import format_interval, format_number, format_share, plural
 
 if TYPE_CHECKING:
     from assay.report.html_elements import ElementRenderer
@@ -173,7 +173,7 @@ class TableRenderer:
         column, value = self.table.columns[place], unmarked(cell)
         if isinstance(value, DotCell):
             told = f"{plain(group.head)}, {what}:" if column.by_group else f"{what}: {plain(column.head)}"
-            drawn = (value, self.scales[place], f"{told} {number(value.value)}", value.told or described(value))
+            drawn = (value, self.scales[place], f"{told} {format_number(value.value)}", value.told or described(value))
             return HtmlCell(Markup(self.view.marks.draw(*drawn)), css="drawing")
         if isinstance(value, BarCell):
             return HtmlCell(self._bars(column, value, what), css="drawing")
@@ -181,7 +181,7 @@ class TableRenderer:
             said = self.view.text(Verbatim(value) if isinstance(value, str) else value or "")
             first = place == 0
             return HtmlCell(said, "th" if first else "td", "row" if first else "", "" if first else "words")
-        content = escape(value if isinstance(value, str) else minus(written(column, cell)))
+        content = escape(value if isinstance(value, str) else minus(format_cell(column, cell)))
         if not isinstance(cell, MarkedCell):
             return HtmlCell(content, css="num")
         if cell.clear and not any(each.kind is CellKind.DOTS for each in self.table.columns):
@@ -196,7 +196,7 @@ class TableRenderer:
             if width > 0:
                 pieces.append((look, round(left, 1), round(width, 1)))
             left += width
-        said = ", ".join(f"{name} {share(part)}" for name, part in bars.shares.items())
+        said = ", ".join(f"{name} {format_share(part)}" for name, part in bars.shares.items())
         return Markup(self.view.macros.bars(pieces, f"{what}: {said}"))
 
 
@@ -227,13 +227,13 @@ def described(dot: DotCell) -> str:
     """
     said = []
     if dot.low is not None and dot.high is not None:
-        said.append(f"Interval {interval(dot.low, dot.high)}.")
+        said.append(f"Interval {format_interval(dot.low, dot.high)}.")
     if dot.floor is not None:
-        said.append(f"Chance level {number(dot.floor)}.")
+        said.append(f"Chance level {format_number(dot.floor)}.")
     if dot.reference is not None:
-        said.append(f"For comparison: {number(dot.reference)}.")
+        said.append(f"For comparison: {format_number(dot.reference)}.")
     if dot.before is not None:
-        said.append(f"Before: {number(dot.before)}.")
+        said.append(f"Before: {format_number(dot.before)}.")
     return " ".join(said)
 
 

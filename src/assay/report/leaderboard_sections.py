@@ -20,7 +20,7 @@ from assay.presentation.elements import (
     TextRole,
 )
 from assay.presentation.leaderboard import Leaderboard, RankedModel, Ranking, Separation
-from assay.presentation.rich_text import ChartMark, Strong, Text, Verbatim, listed
+from assay.presentation.rich_text import ChartMark, Strong, Text, Verbatim, join_texts
 from assay.probes import known_probe, metric_named, present, say_group
 from assay.report.headline import dot_of
 from assay.results.findings import Table as Data
@@ -92,7 +92,7 @@ def _unseparated(ranking: Ranking) -> list[Text]:
         of = [pair for pair in some if pair.separation is separation]
         head = separation.value[:1].upper() + separation.value[1:]
         named: list[Text] = [[Verbatim(pair.one), " and ", Verbatim(pair.other)] for pair in of]
-        told += [[f"{head}: ", listed(named, between="; "), "."]] if named else []
+        told += [[f"{head}: ", join_texts(named, between="; "), "."]] if named else []
     return told
 
 

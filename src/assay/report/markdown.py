@@ -13,18 +13,18 @@ from assay.report.bottom_line import bottom_section
 from assay.report.card_text import card_section
 from assay.report.leaderboard_sections import ranking_sections
 from assay.report.shared import (
-    asked,
     facts,
     languages,
     measured,
     notes_of,
     on_intervals,
     printed,
+    questions_label,
     readable,
     who_answered,
 )
 from assay.report.verdict_sections import diagnosis_sections, verdict_sections
-from assay.results.formatting import count, number, probability, visible
+from assay.results.formatting import escape_control_characters, format_count, format_number, format_p
 from assay.results.run import Run
 
 CLEAR, UNCLEAR = "\\*", "\\~"  # marks of what is statistically clear, and of what is not
@@ -46,7 +46,9 @@ def escaped(text: str) -> str:
     >>> escaped("a|b <i> `c`"), escaped("EA_male\n# x"), escaped("- https://x"), escaped("-0.1"), escaped("1. a")
     ('a\\|b &lt;i&gt; \\`c\\`', 'EA\\_male\\\\n\\# x', '\\- https&#58;//x', '-0.1', '&#49;. a')
     """
-    marked = "".join(_ENTITIES.get(c, f"\\{c}" if c in _MARKUP else c) for c in visible(text).strip(" "))
+    marked = "".join(
+        _ENTITIES.get(c, f"\\{c}" if c in _MARKUP else c) for c in escape_control_characters(text).strip(" ")
+    )
     linked = _LINK.sub(lambda match: f"&#{ord(match[0])};", marked)
     return _STARTS.sub(_quiet_start, linked)
 
@@ -74,7 +76,7 @@ def fenced(text: str) -> list[str]:
     """
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return [fence, *map(visible, text.split("\n")), fence]
+    return [fence, *map(escape_control_characters, text.split("\n")), fence]
 
 
 # --- reports
@@ -95,7 +97,7 @@ def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> 
 
 def run_section(run: Run, shown: Presentation) -> list[str]:
     """A run: its headline, what else its probe shows, notes, and how it was made."""
-    said = [f"probe {run.probe}", *filter(None, [asked(run)])]
+    said = [f"probe {run.probe}", *filter(None, [questions_label(run)])]
     said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
     heading = f"## {escaped(shown.name)}, {escaped(run.model)}"
     lines = [heading, "", f"{escaped(', '.join(said))}.", "", *findings(run, shown, "##")]
@@ -141,9 +143,9 @@ def scorecard_lines(card: Scorecard, level: str, notes: Mapping[str, int]) -> li
             escaped(metric_named(card.probe, e.metric).title),
             escaped(score.said),
             *measured(e, notes),
-            "" if e.floor is None else number(e.floor),
-            *("" if p is None else escaped(probability(p)) for p in (e.p, e.q)),
-            count(e.n),
+            "" if e.floor is None else format_number(e.floor),
+            *("" if p is None else escaped(format_p(p)) for p in (e.p, e.q)),
+            format_count(e.n),
         ]
         for score in card.scores
         for e in (score.estimate,)

@@ -29,9 +29,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "number": lambda value: minus(formatting.number(value)),
+        "number": lambda value: minus(formatting.format_number(value)),
         "short": lambda value: minus(f"{value:g}"),
-        "count": formatting.count,
+        "count": formatting.format_count,
         "data_link": data_link,
         "in_attribute": lambda value: json.dumps(value, ensure_ascii=False),  # escaped like every other text
         "in_script": in_script,

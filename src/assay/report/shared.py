@@ -28,15 +28,15 @@ from assay.probes import probes
 from assay.results.findings import Estimate
 from assay.results.formatting import (
     at_endpoint,
-    count,
-    fixed,
-    fixed_interval,
-    interval,
-    measured_interval,
-    number,
+    format_count,
+    format_estimate_interval,
+    format_fixed,
+    format_fixed_interval,
+    format_interval,
+    format_number,
+    format_p,
+    format_share,
     plural,
-    probability,
-    share,
 )
 from assay.results.run import Run, RunInfo, Served
 from assay.results.run import RunKind as RunKind
@@ -47,14 +47,14 @@ MOST_SERVED = 10
 # --- cells
 
 _WRITTEN: Mapping[CellKind, Callable[[Any], str]] = {
-    CellKind.NUMBER: number,
-    CellKind.FIXED: fixed,
+    CellKind.NUMBER: format_number,
+    CellKind.FIXED: format_fixed,
     CellKind.TENTHS: lambda value: "–" if value is None else f"{value:.1f}",
-    CellKind.SHARE: share,
-    CellKind.PROBABILITY: probability,
-    CellKind.COUNT: lambda value: "–" if value is None else count(round(value)),
-    CellKind.INTERVAL: lambda ends: interval(*ends),
-    CellKind.FIXED_INTERVAL: lambda ends: fixed_interval(*ends),
+    CellKind.SHARE: format_share,
+    CellKind.PROBABILITY: format_p,
+    CellKind.COUNT: lambda value: "–" if value is None else format_count(round(value)),
+    CellKind.INTERVAL: lambda ends: format_interval(*ends),
+    CellKind.FIXED_INTERVAL: lambda ends: format_fixed_interval(*ends),
 }
 
 
@@ -62,14 +62,14 @@ def unmarked(cell: TableCell) -> Any:
     return cell.value if isinstance(cell, MarkedCell) else cell
 
 
-def written(column: TableColumn, cell: TableCell) -> str:
+def format_cell(column: TableColumn, cell: TableCell) -> str:
     """A cell that is not drawn as plain text.
 
-    >>> written(TableColumn("", CellKind.NUMBER), -0.5)
+    >>> format_cell(TableColumn("", CellKind.NUMBER), -0.5)
     '-0.500'
-    >>> written(TableColumn("", CellKind.INTERVAL), MarkedCell((0.1, 0.2), clear=True))
+    >>> format_cell(TableColumn("", CellKind.INTERVAL), MarkedCell((0.1, 0.2), clear=True))
     '0.100 to 0.200'
-    >>> written(TableColumn("", CellKind.SHARE), None), written(TableColumn("", CellKind.SHARE), "all")
+    >>> format_cell(TableColumn("", CellKind.SHARE), None), format_cell(TableColumn("", CellKind.SHARE), "all")
     ('–', 'all')
     """
     value = unmarked(cell)
@@ -136,7 +136,7 @@ def printed(
     figures = [(column.over, plain(column.head)) for column in columns if column.kind is not CellKind.TEXT]
 
     def marked(column: TableColumn, cell: TableCell) -> str:
-        said = quoted(written(column, cell))
+        said = quoted(format_cell(column, cell))
         if not isinstance(cell, MarkedCell):
             return said
         said = f"{unclear if cell.clear is False else ''}{said}{clear if cell.clear else ''}"
@@ -174,7 +174,7 @@ def on_intervals(estimates: Iterable[Estimate]) -> str:
 
 def measured(estimate: Estimate, notes: Mapping[str, int]) -> list[str]:
     """The value and the interval of an estimate; the one that is missing has the number of the note that says why."""
-    value, between = number(estimate.value), measured_interval(estimate)
+    value, between = format_number(estimate.value), format_estimate_interval(estimate)
     if not estimate.note:
         return [value, between]
     mark = f" [{notes[estimate.note]}]"
@@ -190,7 +190,7 @@ def in_order(runs: Iterable[Run]) -> list[Run]:
     return sorted(runs, key=lambda run: (places.get(run.probe, len(places)), run.probe))
 
 
-def asked(run: Run) -> str:
+def questions_label(run: Run) -> str:
     """How many questions were asked; empty where that is not recorded."""
     if run.questions is None:
         return ""
@@ -237,14 +237,14 @@ def _about_served(served: Served) -> list[tuple[str, str]]:
         "model": served.model or "not named in the replies",
         "fingerprint": served.fingerprint,
         "server": served.server,
-        "answers": count(served.n),
+        "answers": format_count(served.n),
         "first": served.first,
         "last": served.last,
     }
     return [(name, value) for name, value in facts.items() if value]
 
 
-def known(info: RunInfo) -> dict[str, Any]:
+def recorded_facts(info: RunInfo) -> dict[str, Any]:
     """The keys of run.json that have a value."""
     model = _known_model(info.model)
     if info.kind is RunKind.PREDICTIONS:

@@ -24,10 +24,10 @@ from assay.presentation.rich_text import plain
 from assay.probes import metric_named, present, table_words
 from assay.report.bottom_line import bottom_section
 from assay.report.card_text import card_section
-from assay.report.shared import asked, facts, measured, notes_of, on_intervals, printed, readable
+from assay.report.shared import facts, measured, notes_of, on_intervals, printed, questions_label, readable
 from assay.report.verdict_sections import diagnosis_sections, verdict_sections
 from assay.results.findings import Estimate
-from assay.results.formatting import clipped, count, number, plural, probability, visible
+from assay.results.formatting import clipped, escape_control_characters, format_count, format_number, format_p, plural
 from assay.results.run import Run
 from assay.results.verdict import Chance
 
@@ -54,9 +54,9 @@ def terminal_summary(run: Run, console: Console, *, verbose: bool = False, brief
 def terminal_where(page: Path, console: Console, following: Sequence[tuple[str, str]] = ()) -> None:
     """Prints where the page is, and the commands that could follow, each with its purpose."""
     summary = TerminalPrinter(console)
-    summary.line(f"Report: {visible(str(page))}", wrap=False)
+    summary.line(f"Report: {escape_control_characters(str(page))}", wrap=False)
     for purpose, command in following:
-        summary.line(f"{visible(purpose)}: {visible(command)}", wrap=False)
+        summary.line(f"{escape_control_characters(purpose)}: {escape_control_characters(command)}", wrap=False)
 
 
 def terminal_bottom_line(runs: Sequence[Run], console: Console) -> None:
@@ -101,7 +101,7 @@ class TerminalPrinter:
         Where the console is too narrow for that, each row is a paragraph.
         """
         if title:
-            self.line(visible(title), "bold")
+            self.line(escape_control_characters(title), "bold")
         gap = 0 if self.console.width < ROOMY else 1
         table = RichTable(box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False)
         for index, name in enumerate([*wordy, *figures]):
@@ -112,7 +112,7 @@ class TerminalPrinter:
         for index, row in enumerate(rows):
             if row.starts_section and index:
                 table.add_section()
-            table.add_row(*(self.text(clipped(visible(cell))) for cell in row.cells), style=row.style)
+            table.add_row(*(self.text(clipped(escape_control_characters(cell))) for cell in row.cells), style=row.style)
         if (
             Measurement.get(self.console, self.console.options.update(width=UNBOUNDED), table).minimum
             <= self.console.width
@@ -120,7 +120,7 @@ class TerminalPrinter:
             self.console.print(table)
         else:
             for row in rows:
-                cells = [clipped(visible(cell)) for cell in row.cells]
+                cells = [clipped(escape_control_characters(cell)) for cell in row.cells]
                 pairs = zip(figures, cells[len(wordy) :], strict=True)
                 named = [f"{' '.join(name.split())} {cell}" for name, cell in pairs if cell]
                 self.line("; ".join([" ".join(filter(None, cells[: len(wordy)])), *named]), row.style)
@@ -139,7 +139,7 @@ class TerminalPrinter:
 
     def paragraphs(self, section: Section, style: str = "") -> None:
         for text in (text for block in section.blocks if isinstance(block, Paragraphs) for text in block.paragraphs):
-            self.line(clipped(visible(plain(text)), LONGEST_SAID), style)
+            self.line(clipped(escape_control_characters(plain(text)), LONGEST_SAID), style)
 
     def tables(self, run: Run) -> None:
         """All numbers that fit into a terminal, and where to find the others."""
@@ -151,21 +151,21 @@ class TerminalPrinter:
         for section in sections:
             self.section(section, notes)
         for note in run.notes:
-            self.line(f"Note: {clipped(visible(note), LONGEST_NOTE)}", "dim")
+            self.line(f"Note: {clipped(escape_control_characters(note), LONGEST_NOTE)}", "dim")
         if run.notes:
             self.line()
         self.files(run)
 
     def title(self, run: Run, *, gap: bool) -> None:
-        said = [run.probe, *filter(None, [present(run).questions]), run.model, *filter(None, [asked(run)])]
+        said = [run.probe, *filter(None, [present(run).questions]), run.model, *filter(None, [questions_label(run)])]
         said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
-        self.line(" · ".join(clipped(visible(part)) for part in said), "bold")
+        self.line(" · ".join(clipped(escape_control_characters(part)) for part in said), "bold")
         if gap:
             self.line()
 
     def notes(self, notes: Mapping[str, int]) -> None:
         for note, place in notes.items():
-            self.line(f"[{place}] {clipped(visible(note), LONGEST_NOTE)}")
+            self.line(f"[{place}] {clipped(escape_control_characters(note), LONGEST_NOTE)}")
 
     def scorecard(self, card: Scorecard, level: str, notes: Mapping[str, int]) -> None:
         if not card.scores:
@@ -199,14 +199,14 @@ class TerminalPrinter:
 
     def section(self, section: Section, notes: Mapping[str, int]) -> None:
         if section.title:
-            self.line(visible(section.title), "bold")
+            self.line(escape_control_characters(section.title), "bold")
         for block in readable(section.blocks):
             if isinstance(block, DisplayTable):
                 self.block_table(block, notes)
                 continue
             style = {TextRole.SMALL: "dim", TextRole.WARNING: "bold"}.get(block.role, "")
             for text in block.paragraphs:
-                self.line(visible(plain(text)), style)
+                self.line(escape_control_characters(plain(text)), style)
             self.line()
 
     def block_table(self, block: DisplayTable, notes: Mapping[str, int]) -> None:
@@ -221,13 +221,13 @@ class TerminalPrinter:
 
     def files(self, run: Run) -> None:
         self.line("Files", "bold")
-        lines = [("Run folder", visible(str(run.folder)))]
-        lines += [(f"tables/{visible(name)}.csv", _holds(run, name)) for name in run.findings.tables]
+        lines = [("Run folder", escape_control_characters(str(run.folder)))]
+        lines += [(f"tables/{escape_control_characters(name)}.csv", _holds(run, name)) for name in run.findings.tables]
         lines += [("findings.json", "the estimates, for programs"), ("run.json", "how the run was made")]
         wide = min(max(len(clipped(name)) for name, _ in lines), 28)
         for name, said in lines:
             self.line(f"  {clipped(name):<{wide}}  {said}", wrap=False)
-        quoted = visible(shlex.quote(str(run.folder)))
+        quoted = escape_control_characters(shlex.quote(str(run.folder)))
         purpose = "rebuild the page" if (run.folder / "report.html").exists() else "build a page"
         self.line(f"  {'assay report ' + quoted:<{wide}}  {purpose}", wrap=False)
         self.line()
@@ -237,9 +237,15 @@ _P = "p: how often chance gives as much"
 
 
 def _estimate_cells(probe: str, estimate: Estimate, notes: Mapping[str, int], tested: str) -> list[str]:
-    floor = "" if estimate.floor is None else number(estimate.floor)
-    chance = "" if (p := getattr(estimate, tested)) is None else probability(p)
-    return [metric_named(probe, estimate.metric).title, *measured(estimate, notes), floor, chance, count(estimate.n)]
+    floor = "" if estimate.floor is None else format_number(estimate.floor)
+    chance = "" if (p := getattr(estimate, tested)) is None else format_p(p)
+    return [
+        metric_named(probe, estimate.metric).title,
+        *measured(estimate, notes),
+        floor,
+        chance,
+        format_count(estimate.n),
+    ]
 
 
 def _style(estimate: Estimate) -> str:
@@ -247,7 +253,7 @@ def _style(estimate: Estimate) -> str:
 
 
 def _head(head: tuple[str, str]) -> str:
-    return "\n".join(visible(part) for part in head if part)
+    return "\n".join(escape_control_characters(part) for part in head if part)
 
 
 def _row_style(row: TableRow | OmittedRows) -> str:

@@ -19,7 +19,7 @@ from assay.presentation.rich_text import Code, Strong, Text, Verbatim
 from assay.results.diagnosis import Diagnosis, PositionShare
 from assay.results.findings import NEAR_TIE, Findings
 from assay.results.findings import Table as Data
-from assay.results.formatting import count, plural, share
+from assay.results.formatting import format_count, format_share, plural
 from assay.results.verdict import VerdictKind
 
 TITLE = "Can the answers be used?"
@@ -67,18 +67,19 @@ def diagnosis_sections(findings: Findings, *, drawn: bool = False) -> list[Secti
 def _lines(found: Diagnosis, drawn: bool) -> Iterator[Text]:
     if found.places and not drawn:
         most = sorted(found.places, key=lambda each: -each.excess)[:_MOST]
-        said = [f"{each.said} {share(each.share)} ({share(each.expected)} expected)" for each in most]
+        said = [f"{each.said} {format_share(each.share)} ({format_share(each.expected)} expected)" for each in most]
         yield ["Places of the answers: ", Verbatim("; ".join(said)), "."]
     for each in found.exchanged or ():
         where: Text = [" in ", Verbatim(each.part)] if each.part else ""
         pairs = f"{plural(each.n, 'pair')} with the options exchanged"
-        yield [f"The model chose the same place in {share(each.share)} of {pairs}", where, "."]
+        yield [f"The model chose the same place in {format_share(each.share)} of {pairs}", where, "."]
     if (ties := found.ties) is not None:
         of = plural(ties.n, "decision")
-        yield f"Ties: {count(ties.exact)} exact and {count(ties.near)} within {NEAR_TIE:g}, of {of}."
+        yield f"Ties: {format_count(ties.exact)} exact and {format_count(ties.near)} within {NEAR_TIE:g}, of {of}."
     if (negation := found.negation) is not None:
         pairs = plural(negation.n, "pair")
-        yield f"The model gave the same answer to a question and its negation in {share(negation.share)} of {pairs}."
+        often = f"{format_share(negation.share)} of {pairs}"
+        yield f"The model gave the same answer to a question and its negation in {often}."
 
 
 def _table(places: Sequence[PositionShare], probe: str) -> DisplayTable:

@@ -47,10 +47,10 @@ def at_endpoint(model: str) -> tuple[str, str] | None:
     return (named[1], named[2]) if named else None
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """A number with three decimals, or with two significant digits if three decimals would show fewer.
 
-    >>> number(0.1234), number(-0.00321), number(0.0000214), number(0), number(None)
+    >>> format_number(0.1234), format_number(-0.00321), format_number(0.0000214), format_number(0), format_number(None)
     ('0.123', '-0.0032', '0.000021', '0.000', '–')
     """
     if value is None:
@@ -61,47 +61,49 @@ def number(value: float | None) -> str:
     return f"{value:.1e}" if first_digit > 6 else f"{value:.{max(3, first_digit + 1)}f}"
 
 
-def fixed(value: float | None) -> str:
+def format_fixed(value: float | None) -> str:
     """A number with three decimals, so that a column lines up.
 
-    >>> fixed(0.1234), fixed(-0.0001), fixed(None)
+    >>> format_fixed(0.1234), format_fixed(-0.0001), format_fixed(None)
     ('0.123', '0.000', '–')
     """
     return UNDEFINED if value is None else f"{round(value, 3) + 0.0:.3f}"
 
 
-def fixed_interval(low: float | None, high: float | None) -> str:
+def format_fixed_interval(low: float | None, high: float | None) -> str:
     """
-    >>> fixed_interval(-0.1, 0.25), fixed_interval(None, None)
+    >>> format_fixed_interval(-0.1, 0.25), format_fixed_interval(None, None)
     ('-0.100 to 0.250', '–')
     """
-    return UNDEFINED if low is None or high is None else f"{fixed(low)} to {fixed(high)}"
+    return UNDEFINED if low is None or high is None else f"{format_fixed(low)} to {format_fixed(high)}"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def format_interval(low: float | None, high: float | None) -> str:
     """An interval in words; it may wrap over two lines.
 
-    >>> interval(-0.1, 0.25), interval(None, None)
+    >>> format_interval(-0.1, 0.25), format_interval(None, None)
     ('-0.100 to 0.250', '–')
     """
-    return UNDEFINED if low is None or high is None else f"{number(low)} to {number(high)}"
+    return UNDEFINED if low is None or high is None else f"{format_number(low)} to {format_number(high)}"
 
 
-def measured_interval(estimate: Estimate) -> str:
+def format_estimate_interval(estimate: Estimate) -> str:
     """The interval of an estimate, after the number that it belongs to if that is not its value.
 
-    >>> measured_interval(Estimate("mu", {}, 0.3, 0.0, 0.2, corrected=0.1)), measured_interval(Estimate("mu", {}, 0.3))
-    ('0.100 (0.000 to 0.200)', '–')
+    >>> format_estimate_interval(Estimate("mu", {}, 0.3, 0.0, 0.2, corrected=0.1))
+    '0.100 (0.000 to 0.200)'
+    >>> format_estimate_interval(Estimate("mu", {}, 0.3))
+    '–'
     """
-    between = interval(estimate.low, estimate.high)
-    return between if estimate.corrected is None else f"{number(estimate.corrected)} ({between})"
+    between = format_interval(estimate.low, estimate.high)
+    return between if estimate.corrected is None else f"{format_number(estimate.corrected)} ({between})"
 
 
-def share(value: float | None) -> str:
+def format_share(value: float | None) -> str:
     """A share or a difference of shares as a percentage, with enough decimals to distinguish it from 0 and 100.
 
-    >>> share(0.411), share(-0.0139), share(0.000348), share(0.9999), share(0), share(None)
-    ('41.1%', '-1.4%', '0.035%', '99.99%', '0%', '–')
+    >>> [format_share(value) for value in (0.411, -0.0139, 0.000348, 0.9999, 0, None)]
+    ['41.1%', '-1.4%', '0.035%', '99.99%', '0%', '–']
     """
     if value is None:
         return UNDEFINED
@@ -113,27 +115,27 @@ def share(value: float | None) -> str:
     return next((text for text in rounded if abs(float(text)) != 100), f"{hundred:.1e}") + "%"
 
 
-def share_interval(low: float | None, high: float | None) -> str:
+def format_share_interval(low: float | None, high: float | None) -> str:
     """
-    >>> share_interval(0.326, 0.514), share_interval(None, None)
+    >>> format_share_interval(0.326, 0.514), format_share_interval(None, None)
     ('32.6% to 51.4%', '–')
     """
-    return UNDEFINED if low is None or high is None else f"{share(low)} to {share(high)}"
+    return UNDEFINED if low is None or high is None else f"{format_share(low)} to {format_share(high)}"
 
 
-def share_points(difference: float) -> str:
+def format_share_points(difference: float) -> str:
     """A difference of two shares.
 
-    >>> share_points(0.0139), share_points(0.01), share_points(0)
+    >>> format_share_points(0.0139), format_share_points(0.01), format_share_points(0)
     ('1.4 percentage points', '1.0 percentage points', '0 percentage points')
     """
-    return f"{share(difference).removesuffix('%')} percentage points"
+    return f"{format_share(difference).removesuffix('%')} percentage points"
 
 
-def probability(value: float | None) -> str:
+def format_p(value: float | None) -> str:
     """A p- or q-value; "<0.001" below a thousandth.
 
-    >>> probability(0.0004), probability(0.0321), probability(None)
+    >>> format_p(0.0004), format_p(0.0321), format_p(None)
     ('<0.001', '0.032', '–')
     """
     if value is None:
@@ -141,17 +143,17 @@ def probability(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def equals(value: float | None) -> str:
+def format_p_equals(value: float | None) -> str:
     """A probability after its letter: "= 0.032" or "< 0.001".
 
-    >>> equals(0.0321), equals(0.0004)
+    >>> format_p_equals(0.0321), format_p_equals(0.0004)
     ('= 0.032', '< 0.001')
     """
-    text = probability(value)
+    text = format_p(value)
     return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
 
 
-def count(value: int) -> str:
+def format_count(value: int) -> str:
     return f"{value:,}"
 
 
@@ -170,7 +172,7 @@ def plural(amount: int, one: str, many: str = "") -> str:
     >>> plural(1, "row"), plural(1200, "row"), plural(2, "is", "are")
     ('1 row', '1,200 rows', '2 are')
     """
-    return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
+    return f"{format_count(amount)} {one if amount == 1 else many or one + 's'}"
 
 
 def cell(row: Mapping[str, Cell], column: str) -> str:
@@ -179,10 +181,10 @@ def cell(row: Mapping[str, Cell], column: str) -> str:
     return "" if value is None else str(value)
 
 
-def visible(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     r"""Text with everything that controls a terminal (escape codes, line breaks, direction marks) written out.
 
-    >>> visible("a\x1b[31mb\n"), visible("ab\u202ec")
+    >>> escape_control_characters("a\x1b[31mb\n"), escape_control_characters("ab\u202ec")
     ('a\\x1b[31mb\\n', 'ab\\u202ec')
     """
     return "".join(map(_visible, text))

@@ -28,10 +28,10 @@ class NotebookDisplay:
     """A value that notebooks show as HTML."""
 
     def _repr_html_(self) -> str | None:
-        return shown(self)
+        return html_of(self)
 
 
-def shown(value: object) -> str | None:
+def html_of(value: object) -> str | None:
     """A value as HTML; None if its type has no view."""
     load_views()
     view = views.get(type(value))

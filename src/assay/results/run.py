@@ -19,7 +19,7 @@ from assay.files.decoding import json_value
 from assay.files.opening import read_whole
 from assay.models.base import ModelSpec, ServedModel
 from assay.results.findings import SCHEMA, Cell, Estimate, Findings
-from assay.results.notebook_display import NotebookDisplay, shown
+from assay.results.notebook_display import NotebookDisplay, html_of
 
 FILE = "missing.json"
 
@@ -267,7 +267,7 @@ class Tour(NamedTuple):
         return f"Tour({str(self.folder)!r}: {', '.join(run.probe for run in self.runs)})"
 
     def _repr_html_(self) -> str | None:
-        return shown(self)
+        return html_of(self)
 
 
 # --- runs of a study

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.asking.plan import digest_of
-from assay.asking.progress import Progress, SilentProgress, showing
-from assay.asking.queries import OF_THE_TOKENIZER
+from assay.asking.progress import Progress, SilentProgress, shown_progress
+from assay.asking.queries import TOKENIZER_ABILITIES
 from assay.config.settings import names_of, read_settings
 from assay.engine.ask import LiveAsk, Resume
 from assay.engine.choose_dtype import settled_before
@@ -104,9 +104,9 @@ def audit(
     cannot be used. `progress` is shown on a terminal and in a notebook; `False` hides it, `True` shows it everywhere.
     `spending` limits what asking an endpoint may cost, and afterwards holds what it did cost.
     """
-    request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
-    with showing(progress) as shown:  # also while it is tested what an endpoint can do
-        begun = begin(
+    request = Request(preset, limit, seed, settings or {}, data_path(data), skip_bad)
+    with shown_progress(progress) as shown:  # also while it is tested what an endpoint can do
+        begun = prepare_audit(
             model,
             probe,
             request,
@@ -117,7 +117,7 @@ def audit(
             executor=executor,
             spending=spending,
         )
-        return finish(begun, shown, listener)
+        return run_audit(begun, shown, listener)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class PreparedAudit:
         return sum(stage.questions for stage in self.prepared.stages)
 
 
-def begin(
+def prepare_audit(
     model: str | Callable[[Any], Any] | ModelSpec,
     probe: str | None,
     request: Request,
@@ -205,7 +205,7 @@ def begin(
         notes=list(prepared.notes),
         prompts=dict(prepared.prompts),
         brought=dict(prepared.brought),
-        **stamp(),
+        **provenance(),
     )
     return PreparedAudit(method, prepared, ask, info, folder, desk.spending)
 
@@ -216,7 +216,7 @@ def _found_from_anywhere(kind: type, settings: Mapping[str, Any]) -> dict[str, A
     return {key: str(Path(str(value)).resolve()) if key in named else value for key, value in settings.items()}
 
 
-def finish(begun: PreparedAudit, progress: Progress | None = None, listener: AuditListener | None = None) -> Run:
+def run_audit(begun: PreparedAudit, progress: Progress | None = None, listener: AuditListener | None = None) -> Run:
     """Ask, analyse and write the run folder."""
     method, prepared, ask = begun.method, begun.prepared, begun.ask
     probe, spec, resume = method.probe.name, ask.model, ask.resume
@@ -327,7 +327,7 @@ def expect(
     executor: Executor | None = None,
 ) -> RunSize:
     """The expected size and time of a run; asks a few questions to measure the model's speed."""
-    request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
+    request = Request(preset, limit, seed, settings or {}, data_path(data), skip_bad)
     method, spec = _method(probe, request), find_model(model, options)
     with temporary_folder() as folder:  # nothing of the trial is kept
         find = partial(find_second, options=options)
@@ -338,7 +338,7 @@ def expect(
         began = time.perf_counter()
         prepared = method.prepare(replace(request, limit=min(_TRIAL * len(stages), total)), ask)
         method.findings(prepared, method.gather(prepared, ask))
-        put = [each for each in ask.asked if each.ability not in OF_THE_TOKENIZER]
+        put = [each for each in ask.asked if each.ability not in TOKENIZER_ABILITIES]
         asking, questions = sum(each.seconds for each in put), sum(each.questions for each in put)
         analysis = time.perf_counter() - began - asking
     as_measured = whole.measured and limit is None and not settings  # any setting may change the size
@@ -388,11 +388,11 @@ def new_desk(spending: Spending | None = None, run: Path | None = None) -> Endpo
     return EndpointExecutor(load, cache_folder() / "journal", spending or Spending(), run)
 
 
-def place_of(data: str | Path | None) -> Path | None:
+def data_path(data: str | Path | None) -> Path | None:
     return None if data is None else Path(data).expanduser().resolve()
 
 
-def stamp() -> dict[str, Any]:
+def provenance() -> dict[str, Any]:
     """Versions, machine, command and time, for run.json."""
     machine = {"system": platform.platform(), "processor": platform.machine()}
     return {"versions": _versions(), "machine": machine, "command": _command(), "started": now()}

@@ -19,14 +19,14 @@ from typing import Any, BinaryIO
 from assay.asking.plan import AnyPlan, Ask, digest_of
 from assay.asking.progress import Progress
 from assay.asking.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
-from assay.engine.ask import MOST_FAILED, LiveAsk, served_models, told
+from assay.engine.ask import MOST_FAILED, LiveAsk, endpoint_notes, served_models
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import DataError, UsageError
 from assay.files.atomic import open_atomically, temporary_folder, write_atomically
 from assay.files.decoding import json_typed
 from assay.files.opening import read_whole
 from assay.files.paths import cache_folder
-from assay.files.rows import BadRows, Row, rows_of
+from assay.files.rows import BadRows, Row, read_rows
 from assay.models import find_model
 from assay.models.api.client import is_filtered, words_of
 from assay.models.api.fields import number_at
@@ -247,7 +247,7 @@ class _Results:
         found: dict[str, list[Row]] = {}
         batches: dict[str, str] = {}
         for file in files:
-            for line, row in rows_of(file, bad):
+            for line, row in read_rows(file, bad):
                 own = row.get("custom_id")
                 match = _ID.fullmatch(own) if isinstance(own, str) else None
                 if match is None:
@@ -279,7 +279,7 @@ class _ResultReader(_NumberedAsk):
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         answers = super().__call__(plan, label)
-        self.said += told(label, answers, failed="without an answer")
+        self.said += endpoint_notes(label, answers, failed="without an answer")
         self.served += served_models(answers)
         return answers
 

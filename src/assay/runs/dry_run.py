@@ -19,7 +19,7 @@ from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore, columns_of
 from assay.files.atomic import temporary_folder
 from assay.models import find_model, find_second, load
-from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
+from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, missing_ability_error
 from assay.probes import known_probe, method_of
 from assay.probes.base import OF_ENDPOINTS, PRESETS, Method, Request, Stage
 from assay.runs.audit import new_desk, new_executor
@@ -53,7 +53,7 @@ class DryAsk(ABC):
         for lo in range(0, len(plan), _STEP):
             columns = columns_of(plan, self.arrays, lo, min(lo + _STEP, len(plan)))
             if not isinstance(columns, ChoiceColumns | TextColumns):
-                raise unable(self.model.spec.name, columns.ability)
+                raise missing_ability_error(self.model.spec.name, columns.ability)
             given = [self.asked(columns, row, lo + row) for row in range(len(columns))]
             parts.append(answers_of(given, columns, self.model.spec.name, of_endpoint=True))
         return Answers.joined(parts)
@@ -166,7 +166,7 @@ def _sees(probe: str, request: Request, calls: RequestEstimate) -> str:
 def _loaded(spec: ModelSpec) -> EndpointModel:
     loaded = load(spec)
     if not isinstance(loaded, EndpointModel):
-        raise unable(spec.name, "an endpoint's")
+        raise missing_ability_error(spec.name, "an endpoint's")
     return loaded
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from assay.asking.progress import Progress, SilentProgress
 from assay.engine.ask import LiveAsk
 from assay.engine.store import BlockStore
-from assay.errors import UsageError, near
+from assay.errors import UsageError, suggest
 from assay.models import find_model
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.runs import batch
-from assay.runs.audit import new_executor, place_of
+from assay.runs.audit import data_path, new_executor
 
 AUTHORS = "authors"
 FORMATS = (AUTHORS, batch.FORMAT)
@@ -50,12 +50,12 @@ def generate(
     limit, and `model` is the model to ask. In the authors' format, only subjects that are one token of `model` are
     kept.
     """
-    request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
+    request = Request(preset, limit, seed, settings or {}, data_path(data), skip_bad)
     if format == batch.FORMAT:
         written, notes = batch.write_requests(probe, out, model, request, progress or SilentProgress())
         return GenerationResult(written, "a line each", tuple(notes), "requests")
     if format != AUTHORS:
-        problem = f"unknown format {format!r}; expected {' or '.join(FORMATS)}{near(format, FORMATS)}"
+        problem = f"unknown format {format!r}; expected {' or '.join(FORMATS)}{suggest(format, FORMATS)}"
         raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
     if (preset, limit, skip_bad) != ("quick", None, False):
         problem = "--preset, --limit and --skip-bad work only with batches: the authors' files hold all questions."

@@ -1,6 +1,6 @@
 """Scores existing answers: files of predictions, or a run's stored answers. No model is loaded.
 
-`gathered_again` returns a run's answers: from the store, or from the files that were scored.
+`recollect_answers` returns a run's answers: from the store, or from the files that were scored.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from assay.results.formatting import without_folders
 from assay.results.run import EndpointInfo, Run, RunInfo
 from assay.results.run import RunKind as RunKind
 from assay.runs import batch
-from assay.runs.audit import place_of, reported, stamp
+from assay.runs.audit import data_path, provenance, reported
 from assay.runs.folder import BLOCKS, INFO, info_in, open_for_writing, read_run, used_blocks
 
 UNNAMED = "unnamed model"
@@ -81,7 +81,7 @@ def score(
         request = Request(
             seed=seed or 0,
             settings=changed,
-            data=place_of(data),
+            data=data_path(data),
             skip_bad=skip_bad,
             labels_from=labels_from,
             only=dict(only or {}),
@@ -104,7 +104,7 @@ def score(
         },
         model=replace(info.model, name=findings.model),
         notes=[*info.notes, *([_UNNAMED] if findings.model == UNNAMED else [])],
-        **stamp(),
+        **provenance(),
     )
     with open_for_writing(folder, info, Resume.NEVER) as opened:
         if run is not None and (run / BLOCKS).exists():
@@ -141,7 +141,7 @@ def _again(
     if seed not in (None, info.seed):
         problem = f"{before.folder} drew its questions with the seed {info.seed}, but --seed is {seed}."
         raise UsageError(problem, "Omit --seed, or repeat the run with it.", code="bad-option", key="seed")
-    prepared, gathered = gathered_again(before, changed, data)
+    prepared, gathered = recollect_answers(before, changed, data)
     found = concluded(method_of(before.probe), prepared, gathered)
     return found, replace(info, kind=RunKind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={})
 
@@ -226,7 +226,7 @@ def _require_answers(method: Method[Any, Any], file: Path, kind: AnswerFileKind 
         raise DataError(problem, _SEE, code="unsupported", file=file)
 
 
-def gathered_again(
+def recollect_answers(
     run: Run, settings: Mapping[str, str] | None = None, data: str | Path | None = None
 ) -> tuple[Prepared, Any]:
     """A run's probe, prepared as it was, and the answers that it gathered; settings may change formulas.
@@ -247,7 +247,7 @@ def gathered_again(
         if value is not None and not (moved and str(value).startswith(str(before)))
     }
     wanted = {**saved, **(settings or {})}
-    place = place_of(data or before)
+    place = data_path(data or before)
     request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad)
     store = BlockStore.of_run(run.folder)
     if unknown := info.engine.keys() - EngineSettings.__dataclass_fields__.keys():

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from assay.asking.progress import Progress, TourProgress, showing
-from assay.asking.queries import OF_ENDPOINTS
+from assay.asking.progress import Progress, TourProgress, shown_progress
+from assay.asking.queries import ENDPOINT_ABILITIES
 from assay.engine.executor import Executor
 from assay.engine.spending import Spending
 from assay.errors import AssayError, UsageError
@@ -26,12 +26,12 @@ from assay.results.run import Run, Tour, write_missing
 from assay.runs.audit import (
     AuditListener,
     PreparedAudit,
-    begin,
+    data_path,
     default_name,
-    finish,
     new_executor,
-    place_of,
+    prepare_audit,
     require_askable,
+    run_audit,
     write_page,
 )
 from assay.runs.dry_run import RequestEstimate, expect_calls
@@ -62,10 +62,10 @@ def tour(
     Returns the folder, with its report.html, and the run of each probe in it. If a probe fails, the listener hears of
     it (without one, there is a warning) and its run is missing; if every probe fails, the first failure is raised.
     """
-    request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
+    request = Request(preset, limit, seed, settings or {}, data_path(data), skip_bad)
     folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
     _require_tour(folder)
-    with showing(progress) as shown:  # also while it is tested what an endpoint can do
+    with shown_progress(progress) as shown:  # also while it is tested what an endpoint can do
         spec, executor = find_model(model, options), executor or new_executor()  # loads the model once for all
         require_askable(spec, executor)
         told = MissingProbes(listener or AuditListener())
@@ -79,7 +79,7 @@ def tour(
         for name, own in requests.items():
             with told.about(name, lacking=True):
                 how = {**more, "options": options, "executor": executor, "spending": spending}
-                begun[name] = begin(spec, name, own, out=folder / name, **how)
+                begun[name] = prepare_audit(spec, name, own, out=folder / name, **how)
         runs = _finished(begun, told, shown)
     told.require_some(runs)
     write_missing(folder, told.why)
@@ -127,7 +127,7 @@ def answerable(spec: ModelSpec, told: MissingProbes) -> list[Probe]:
     able = [probe for probe in tour_probes() if probe.abilities & spec.abilities]
     for probe in tour_probes():
         if able and probe not in able:
-            needed = " or ".join(sorted(probe.abilities - OF_ENDPOINTS))
+            needed = " or ".join(sorted(probe.abilities - ENDPOINT_ABILITIES))
             told.skip(probe.name, f"it needs a model with the ability {needed}")
     return able or tour_probes()[:1]
 
@@ -165,7 +165,7 @@ def _finished(begun: Mapping[str, PreparedAudit], told: MissingProbes, progress:
         if isinstance(progress, TourProgress):
             progress.overall("the tour", done, total)
         with told.about(name):
-            runs.append(finish(each, progress, told.listener))
+            runs.append(run_audit(each, progress, told.listener))
         done += each.questions
     return runs
 

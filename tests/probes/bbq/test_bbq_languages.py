@@ -11,7 +11,7 @@ import pytest
 import small_bbq
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.compare_runs import DIFFERENT, RecalledRun, paired
+from assay.probes.bbq.compare_runs import DIFFERENT, RecalledRun, compare_answers
 from assay.probes.bbq.edition_language import EditionLanguage
 from assay.probes.bbq.items import Dataset, Item
 from assay.probes.bbq.source import dataset_of
@@ -46,7 +46,7 @@ def biased(dataset: Dataset, share: np.ndarray | float, rng: np.random.Generator
 
 
 def contrast(one: RecalledRun, other: RecalledRun, *, resamples: int = 200, common: bool = False) -> Contrast:
-    return paired(PROBE, one, other, resamples=resamples, common=common, exchanges=499)
+    return compare_answers(PROBE, one, other, resamples=resamples, common=common, exchanges=499)
 
 
 def change(found: Contrast, metric: str = "bias_score", context: str = "ambig", category: str = "Age") -> PairedChange:

@@ -13,10 +13,10 @@ from assay.asking.messages import Dialogue
 from assay.asking.queries import ChoiceQuery, ListedQuery
 from assay.errors import DataError, UsageError
 from assay.languages import CODES, ENGLISH, language
-from assay.probes.bbq.ask_items import form_of
+from assay.probes.bbq.ask_items import choose_form
 from assay.probes.bbq.method import _read
 from assay.probes.bbq.plan import BBQPlan
-from assay.probes.bbq.prompt_sources import digests_of, read_prompts, words_by_prompt, words_of
+from assay.probes.bbq.prompt_sources import digests_of, read_prompts, read_wording, wordings_by_prompt
 from assay.probes.bbq.prompts import OWN, PromptWording
 from assay.probes.bbq.settings import BBQSettings
 from assay.probes.bbq.source import ItemSample, official
@@ -100,12 +100,12 @@ def test_an_endpoint_with_fields_gets_the_question_alone_in_any_language(plan: B
 def test_published_english_inputs_are_for_english_only(settings: dict[str, str], key: str) -> None:
     chosen, able = BBQSettings(**settings), LM if key == "variant" else frozenset({"text"})
     with raises("unsupported", UsageError, key=key):
-        form_of(chosen, words_of(chosen, "ko"), able)
+        choose_form(chosen, read_wording(chosen, "ko"), able)
 
 
 def test_a_model_that_only_writes_is_asked_for_the_letter_in_other_languages() -> None:
-    assert form_of(BBQSettings(), words_of(BBQSettings(), "de"), frozenset({"text"})) == "written"
-    assert form_of(BBQSettings(), words_of(BBQSettings(), "de"), LM) == "options"
+    assert choose_form(BBQSettings(), read_wording(BBQSettings(), "de"), frozenset({"text"})) == "written"
+    assert choose_form(BBQSettings(), read_wording(BBQSettings(), "de"), LM) == "options"
 
 
 # --- from a file
@@ -122,9 +122,9 @@ def test_prompts_are_read_as_they_are_meant(table: Path) -> None:
 
 def test_a_prompt_has_its_own_wording_of_unknown_in_question_and_answer(table: Path, plan: BBQPlan) -> None:
     settings = BBQSettings(prompts="1")
-    ((name, words),) = words_by_prompt(OWN, settings, [(str(table.parent / "Age.jsonl"), "")]).items()
+    ((name, words),) = wordings_by_prompt(OWN, settings, [(str(table.parent / "Age.jsonl"), "")]).items()
     assert name == "1"
-    assert form_of(settings, words, LM) == "letters"
+    assert choose_form(settings, words, LM) == "letters"
     assert list(digests_of(words)) == ["prompts"]
     asked = replace(plan, words=words, form="written")
     for row in range(len(asked)):
@@ -138,7 +138,7 @@ def test_a_prompt_has_its_own_wording_of_unknown_in_question_and_answer(table: P
 
 
 def test_lower_case_letters_are_scored_as_they_are_listed(table: Path) -> None:
-    (words,) = words_by_prompt(OWN, BBQSettings(prompts="2", prompts_file=str(table)), []).values()
+    (words,) = wordings_by_prompt(OWN, BBQSettings(prompts="2", prompts_file=str(table)), []).values()
     query = words.query("letters", ASKED)
     assert isinstance(query, ChoiceQuery)
     assert query.options == ("a", "b", "c")
@@ -146,8 +146,8 @@ def test_lower_case_letters_are_scored_as_they_are_listed(table: Path) -> None:
 
 
 def test_all_prompts_are_all_of_the_file(table: Path) -> None:
-    assert list(words_by_prompt(OWN, BBQSettings(prompts="all", prompts_file=str(table)), [])) == ["1", "2", "x"]
-    assert words_by_prompt(OWN, BBQSettings(), []) == {"": OWN}
+    assert list(wordings_by_prompt(OWN, BBQSettings(prompts="all", prompts_file=str(table)), [])) == ["1", "2", "x"]
+    assert wordings_by_prompt(OWN, BBQSettings(), []) == {"": OWN}
 
 
 def test_mbbq_s_program_is_read_but_not_run(tmp_path: Path) -> None:
@@ -177,19 +177,19 @@ def test_mbbq_s_program_is_read_but_not_run(tmp_path: Path) -> None:
 def test_what_does_not_go_with_prompts_is_refused(table: Path, settings: dict[str, str], key: str) -> None:
     chosen = BBQSettings(**{"prompts_file": str(table), **settings})
     with raises("bad-setting", UsageError, key=key):
-        words_by_prompt(words_of(chosen), chosen, [])
+        wordings_by_prompt(read_wording(chosen), chosen, [])
 
 
 def test_prompts_that_are_nowhere_are_said(tmp_path: Path) -> None:
     with raises("bad-setting", UsageError, key="prompts"):
-        words_by_prompt(OWN, BBQSettings(prompts="1"), [(str(tmp_path / "a" / "Age.jsonl"), "")])
+        wordings_by_prompt(OWN, BBQSettings(prompts="1"), [(str(tmp_path / "a" / "Age.jsonl"), "")])
 
 
 def test_prompts_list_options(table: Path) -> None:
     settings = BBQSettings(prompts="1", form="free", prompts_file=str(table))
-    (words,) = words_by_prompt(OWN, settings, []).values()
+    (words,) = wordings_by_prompt(OWN, settings, []).values()
     with raises("bad-setting", UsageError, key="prompts"):
-        form_of(settings, words, LM)
+        choose_form(settings, words, LM)
 
 
 @pytest.mark.parametrize(

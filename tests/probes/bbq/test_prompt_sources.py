@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from assay.errors import DataError, UsageError
-from assay.probes.bbq.ask_items import form_of
-from assay.probes.bbq.prompt_sources import digests_of, words_of
+from assay.probes.bbq.ask_items import choose_form
+from assay.probes.bbq.prompt_sources import digests_of, read_wording
 from assay.probes.bbq.prompts import OWN
 from assay.probes.bbq.settings import BBQSettings
 from raising import raises
@@ -24,12 +24,12 @@ def prompted(tmp_path: Path, text: str, form: str = "auto") -> str:
     file = tmp_path / "prompt.txt"
     file.write_text(text, encoding="utf-8")
     settings = BBQSettings(prompt=str(file), form=form)
-    return form_of(settings, words_of(settings), LM)
+    return choose_form(settings, read_wording(settings), LM)
 
 
 def test_a_prompt_is_taken_as_it_is_but_for_its_last_line_breaks(tmp_path: Path) -> None:
     (tmp_path / "p").write_text(f"{GOOD}\n", encoding="utf-8")
-    assert words_of(BBQSettings(prompt=str(tmp_path / "p"))).template == GOOD.rstrip("\n")
+    assert read_wording(BBQSettings(prompt=str(tmp_path / "p"))).template == GOOD.rstrip("\n")
 
 
 def test_the_slots_say_the_form(tmp_path: Path) -> None:
@@ -73,25 +73,25 @@ def test_an_unknown_slot_is_found_on_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["prompt", "shots", "system"])
 def test_a_file_that_is_not_there_is_said(name: str) -> None:
     with raises("bad-setting", UsageError, key=name) as wrong:
-        words_of(BBQSettings(**{name: "none.txt"}))
+        read_wording(BBQSettings(**{name: "none.txt"}))
     assert wrong.value.problem == f"{name} is none.txt, which is not a file."
 
 
 def test_a_system_prompt_is_a_file_or_a_text(tmp_path: Path) -> None:
     (tmp_path / "s").write_text(" Be fair.\n", encoding="utf-8")
-    assert words_of(BBQSettings(system=str(tmp_path / "s"))).system == "Be fair."
-    assert words_of(BBQSettings(system="Answer yes/no questions. ")).system == "Answer yes/no questions."
+    assert read_wording(BBQSettings(system=str(tmp_path / "s"))).system == "Be fair."
+    assert read_wording(BBQSettings(system="Answer yes/no questions. ")).system == "Answer yes/no questions."
     (tmp_path / "s").write_text("\n", encoding="utf-8")
     with raises("empty-file", DataError, file=tmp_path / "s"):
-        words_of(BBQSettings(system=str(tmp_path / "s")))
+        read_wording(BBQSettings(system=str(tmp_path / "s")))
     with raises("bad-setting", UsageError, key="system"):
-        words_of(BBQSettings(system=" "))
+        read_wording(BBQSettings(system=" "))
 
 
 def test_a_prompt_that_is_no_text_is_said(tmp_path: Path) -> None:
     (tmp_path / "p").write_bytes(b"\xff\xfe{context}")
     with raises("unreadable-file", DataError, file=tmp_path / "p"):
-        words_of(BBQSettings(prompt=str(tmp_path / "p")))
+        read_wording(BBQSettings(prompt=str(tmp_path / "p")))
 
 
 @pytest.mark.parametrize(
@@ -111,17 +111,17 @@ def test_examples_that_cannot_be_used_are_refused(
     file = tmp_path / "shots.jsonl"
     file.write_text(f"{json.dumps(ROW)}\n{json.dumps({**ROW, **change})}\n", encoding="utf-8")
     with raises(code, DataError, file=file, line=2, key=key):
-        words_of(BBQSettings(shots=str(file)))
+        read_wording(BBQSettings(shots=str(file)))
 
 
 def test_an_example_without_a_field_and_a_file_without_examples(tmp_path: Path) -> None:
     file = tmp_path / "shots.jsonl"
     file.write_text(json.dumps({key: value for key, value in ROW.items() if key != "ans1"}), encoding="utf-8")
     with raises("missing-key", DataError, line=1, key="ans1"):
-        words_of(BBQSettings(shots=str(file)))
+        read_wording(BBQSettings(shots=str(file)))
     file.write_text("\n", encoding="utf-8")
     with raises("empty-file", DataError, file=file):
-        words_of(BBQSettings(shots=str(file)))
+        read_wording(BBQSettings(shots=str(file)))
 
 
 def test_what_was_brought_is_digested_by_its_content(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_what_was_brought_is_digested_by_its_content(tmp_path: Path) -> None:
         paths = {
             name: str(tmp_path / file) for name, file in (("system", "s"), ("shots", "shots.jsonl"), ("prompt", "p"))
         }
-        found.append(digests_of(words_of(BBQSettings(**paths))))
+        found.append(digests_of(read_wording(BBQSettings(**paths))))
     assert set(found[0]) == {"prompt", "system", "shots"}
     assert len({*found[0].values(), *found[1].values()}) == 6
     assert digests_of(OWN) == {}
@@ -157,7 +157,7 @@ def test_what_was_brought_is_digested_by_its_content(tmp_path: Path) -> None:
 )
 def test_the_form_that_suits(settings: dict[str, str], able: str, form: str) -> None:
     chosen = BBQSettings(**settings)
-    assert form_of(chosen, words_of(chosen), frozenset(able.split())) == form
+    assert choose_form(chosen, read_wording(chosen), frozenset(able.split())) == form
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,11 @@ def test_what_does_not_go_together_is_refused_before_anything_is_asked(
 ) -> None:
     chosen = BBQSettings(**settings)
     with raises(code, UsageError, key=key):
-        form_of(chosen, words_of(chosen), frozenset(able.split()))
+        choose_form(chosen, read_wording(chosen), frozenset(able.split()))
 
 
 def test_a_variant_and_a_prompt_exclude_each_other(tmp_path: Path) -> None:
     (tmp_path / "p").write_text(GOOD, encoding="utf-8")
     chosen = BBQSettings(variant="q", prompt=str(tmp_path / "p"))
     with raises("bad-setting", UsageError, key="prompt"):
-        form_of(chosen, words_of(chosen), LM)
+        choose_form(chosen, read_wording(chosen), LM)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.asking.messages import Dialogue, Message, as_text, shown
+from assay.asking.messages import Dialogue, Message, as_text, readable_prompt
 from assay.asking.plan import digest_of
 from assay.asking.queries import ChoiceQuery, TextQuery
 from assay.probes.bbq.plan import VERSION, AnsweringPlan, BBQPlan, WritingPlan
@@ -67,7 +67,7 @@ def put(variant: str, form: str = "letters") -> str:
     """What a variant asks at last, as people read it."""
     words = PromptWording(variant=variant)
     query = words.query(form, ASKED, "Well." if words.two_steps else None)
-    return shown(query.prompt, query.dialogue)
+    return readable_prompt(query.prompt, query.dialogue)
 
 
 def test_the_variants_of_ganguli_et_al() -> None:

@@ -18,7 +18,7 @@ from assay.errors import DataError, UsageError
 from assay.probes.base import Request
 from assay.results.findings import Findings
 from assay.runs.folder import open_run
-from assay.runs.score import gathered_again
+from assay.runs.score import recollect_answers
 from assay.runs.score import score as score_to_folder
 from raising import raises
 
@@ -413,7 +413,7 @@ def test_how_labels_count_is_kept_with_the_run(tmp_path: Path) -> None:
     file = small_bbq.write(tmp_path / "a.jsonl", counted_from_1("numbers"))
     few = {"settings": {"resamples": "20"}, "answers": "said"}
     run = score_to_folder("bbq", [file], labels_from=1, out=tmp_path / "run", **few)
-    _, gathered = gathered_again(run)
+    _, gathered = recollect_answers(run)
     assert gathered.said[0].answered.chosen[:, 0].tolist() == OPTIONS
 
 
@@ -481,7 +481,7 @@ def test_the_chosen_rows_are_kept_with_the_run(tmp_path: Path) -> None:
     file = small_bbq.write(tmp_path / "a.jsonl", of_two_models())
     few = {"settings": {"resamples": "20"}, "answers": "said"}
     run = score_to_folder("bbq", [file], only={"model": "small"}, out=tmp_path / "run", **few)
-    _, gathered = gathered_again(run)
+    _, gathered = recollect_answers(run)
     assert gathered.said[0].answered.chosen[:, 0].tolist() == OPTIONS
     with raises("bad-option", UsageError, key="only"):
         score_to_folder("unqover", [file], only={"model": "small"}, out=tmp_path / "other")
@@ -495,7 +495,7 @@ def test_a_run_that_says_something_else_about_its_rows_is_refused(tmp_path: Path
     info["identity"][key] = value
     (run.folder / "run.json").write_text(json.dumps(info), encoding="utf-8")
     with pytest.raises(DataError, match=f"identity.{key}"):
-        gathered_again(open_run(run.folder))
+        recollect_answers(open_run(run.folder))
 
 
 # --- the order of the rows

@@ -17,7 +17,7 @@ from assay.errors import DataError, UsageError
 from assay.probes.base import Request
 from assay.probes.sodapop import score_files
 from assay.results.findings import Cell, Findings
-from assay.runs.score import gathered_again
+from assay.runs.score import recollect_answers
 from assay.runs.score import score as score_to_folder
 from raising import raises
 
@@ -69,11 +69,11 @@ def test_results_are_known_again_packed_or_not(tmp_path: Path, name: str) -> Non
     (tmp_path / "groups.json").write_text(json.dumps(GROUPS), encoding="utf-8")
     settings = {"groups": str(tmp_path / "groups.json"), "min_count": "1", "resamples": "20", "permutations": "50"}
     run = score_to_folder("sodapop", [file], settings=settings, out=tmp_path / "scored")
-    prepared, _ = gathered_again(run)
+    prepared, _ = recollect_answers(run)
     assert prepared.settings["resamples"] == 20
     write(file, worked_example()[1:])
     with pytest.raises(DataError, match="has changed since"):
-        gathered_again(run)
+        recollect_answers(run)
 
 
 # --- what counts

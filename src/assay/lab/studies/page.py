@@ -33,16 +33,16 @@ from assay.presentation.elements import (
     TableRow,
     TableTools,
 )
-from assay.presentation.rich_text import NumberText, PageLink, Strong, Text, Verbatim, listed, task_score_text
+from assay.presentation.rich_text import NumberText, PageLink, Strong, Text, Verbatim, join_texts, task_score_text
 from assay.probes import across, of_study, present, probes
-from assay.report.headline import beside
+from assay.report.headline import estimates_across_runs
 from assay.report.html import RunView
 from assay.report.html import render as render_report
 from assay.report.html_elements import ElementRenderer
 from assay.report.page_templates import environment, script_and_digest
 from assay.results.findings import Cell, Estimate, is_claimed
 from assay.results.findings import Table as Data
-from assay.results.formatting import count, number, plural
+from assay.results.formatting import format_count, format_number, plural
 from assay.results.run import Run, StudyRun, TaskScore
 from assay.runs.folder import open_bare
 
@@ -194,7 +194,7 @@ def _part(
         "of_study": view.sections(of_study([_made(run, file, tasks[run.step.model]) for run in runs])),
         "changes": changes,
         "changed": view.sections([Section([changes.summary])] if changes else []),
-        "beside": beside(contents, headlines) if several else None,
+        "beside": estimates_across_runs(contents, headlines) if several else None,
         "models": across(contents) if several else (),
     }
 
@@ -204,7 +204,7 @@ def _found(runs: Sequence[Run], changes: ProbeChanges | None) -> Text:
     judged = Counter(str(run.findings.verdict.says) for run in runs if run.findings.verdict)
     verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
     said: list[Text] = [f"Verdicts: {verdicts}."] if verdicts else []
-    return listed([*([changes.found] if changes else []), *said], " ")
+    return join_texts([*([changes.found] if changes else []), *said], " ")
 
 
 def _made(run: StudyRunView, file: StudyFile, task: TaskScore | None) -> StudyRun:
@@ -250,7 +250,7 @@ def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
             title = PageLink(title, f"models/{quote(name, safe='')}/README.md")
         failed: list[Text] = [" ", Strong("failed:"), " ", Verbatim(error)] if error else []
         score: Text = [f"{task.metric.replace('_', ' ')} ", task_score_text(task)] if task else ""
-        signed = "" if change is None else NumberText(f"{'+' if change > 0 else ''}{number(change)}")
+        signed = "" if change is None else NumberText(f"{'+' if change > 0 else ''}{format_number(change)}")
         spent = "" if seconds is None else seconds
         rows.append(TableRow([title, [Verbatim(made), *failed], score, Verbatim(baseline or ""), signed, spent]))
         e = task.score if task else None
@@ -353,13 +353,13 @@ def _in_all(compared: Sequence[StudyComparison]) -> Text:
     items = ""
     if changed:
         some, all_ = (sum(own[place] for own in changed) for place in (0, 1))
-        items = f" {count(some) if some else 'None'} of {count(all_)} {_items(compared)} changed clearly."
+        items = f" {format_count(some) if some else 'None'} of {format_count(all_)} {_items(compared)} changed clearly."
     if not clear:
         none = f"{plural(tested, 'difference')} tested, none clear." if tested else "No difference could be tested."
         return f"{none}{items}"
     worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
     largest: Text = [Verbatim(clear[0].model), ", ", _told(clear[0])]
-    counts = f"{plural(tested, 'difference')} tested, {count(len(clear))} clear: {better} better, {worse} worse."
+    counts = f"{plural(tested, 'difference')} tested, {format_count(len(clear))} clear: {better} better, {worse} worse."
     return [f"{counts} The largest: ", largest, f".{items}"]
 
 
@@ -375,10 +375,12 @@ def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
     for each in compared:
         tested, clear = tested_and_clear(each.differences)
         worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
-        changed: list[TableCell] = [f"{count(each.items[0])} of {count(each.items[1])}" if each.items else ""]
-        told = listed([_told(d) for d in clear[:MOST_TOLD]], "; ")
+        changed: list[TableCell] = [
+            f"{format_count(each.items[0])} of {format_count(each.items[1])}" if each.items else ""
+        ]
+        told = join_texts([_told(d) for d in clear[:MOST_TOLD]], "; ")
         if not tested:
-            told = listed([Verbatim(note) for note in each.told["notes"]], "; ")
+            told = join_texts([Verbatim(note) for note in each.told["notes"]], "; ")
         names: list[TableCell] = [Verbatim(each.model), Verbatim(each.baseline)]
         counts: list[TableCell] = [tested, len(clear), worse, better, *(changed if items else ())]
         rows.append(TableRow([*names, *counts, told, PageLink("page", each.link)]))
@@ -405,7 +407,11 @@ def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
 
 
 def _told(difference: Difference) -> Text:
-    return [*about(difference), ": ", NumberText(f"{number(difference.before)} to {number(difference.after)}")]
+    return [
+        *about(difference),
+        ": ",
+        NumberText(f"{format_number(difference.before)} to {format_number(difference.after)}"),
+    ]
 
 
 def _direction(difference: Difference) -> float:

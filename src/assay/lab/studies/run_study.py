@@ -20,7 +20,7 @@ from assay.lab.studies.step_context import Outcome, StepContext, StepProcesses, 
 from assay.lab.studies.steps import Step
 from assay.lab.studies.study_file import StudyFile, find_study, read_study
 from assay.lab.studies.study_record import StepState, StudyRecord, open_record, read_record, require_study, set_aside
-from assay.runs.audit import stamp
+from assay.runs.audit import provenance
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def study(
         failures = _Runner(ready.steps, work, record, jobs, progress or SilentProgress(), told or StudyListener()).run()
         page = write_page(folder, read, ready.schedule.runs, record)
         if not failures and not only:
-            record.content["finished"] = stamp()["started"]
+            record.content["finished"] = provenance()["started"]
         record.write()
     return StudyResult(folder, record.content, failures, page)
 
@@ -218,7 +218,7 @@ class _Runner:
                 "content": dict(step.content),
             },
             error=None,
-            started=stamp()["started"],
+            started=provenance()["started"],
             **{"from": self.record.digests(step.needs)},
             **step.facts,
         )
@@ -230,7 +230,7 @@ class _Runner:
             self._failed(step, StepFailure(step.name, outcome))
             return
         spent = self.record.of(step).get("seconds", 0.0) + seconds
-        self.record.note(step, **outcome, seconds=round(spent, 1), finished=stamp()["started"])
+        self.record.note(step, **outcome, seconds=round(spent, 1), finished=provenance()["started"])
         self.told.done(step, seconds)
         self._count()
 

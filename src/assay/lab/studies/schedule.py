@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
-from assay.asking.queries import OF_ENDPOINTS
+from assay.asking.queries import ENDPOINT_ABILITIES
 from assay.config.toml_file import said
-from assay.errors import UsageError, near
+from assay.errors import UsageError, suggest
 from assay.lab.debiasing import METHODS
 from assay.lab.studies.steps import CompareRuns, MakeModel, RunProbe, Step
 from assay.lab.studies.study_file import Entry, RunsEntry, StudyFile, StudyModel
@@ -43,7 +43,7 @@ class Schedule:
         for pattern in patterns:
             fitting = [name for name in names if fnmatchcase(name, pattern)]
             if not fitting:
-                problem = f"--only {pattern!r} matches no model and no run{near(pattern, names)}"
+                problem = f"--only {pattern!r} matches no model and no run{suggest(pattern, names)}"
                 raise UsageError(problem, "List the names with --dry-run.", code="bad-option", key="only")
             chosen.update(fitting)
         for step in reversed(self.steps):
@@ -90,7 +90,7 @@ def _abilities(models: Sequence[StudyModel], ready: Callable[[StudyModel], froze
 
 def _require_model(name: str, key: str, models: Collection[str], entry: Entry) -> None:
     if name not in models:
-        problem = f'"{key}" is {name!r}, which is not a model of this study{near(name, models)}'
+        problem = f'"{key}" is {name!r}, which is not a model of this study{suggest(name, models)}'
         raise entry.error(problem, f"Add [models.{name}], or name an existing model.", key, code="unknown-model")
 
 
@@ -167,7 +167,7 @@ def _chosen(runs: RunsEntry, probe: str, file: StudyFile, abilities: Known, note
         if does is None or not does.isdisjoint(answered):
             able.append(name)
             continue
-        needed = " or ".join(each for each in answered if each not in OF_ENDPOINTS)
+        needed = " or ".join(each for each in answered if each not in ENDPOINT_ABILITIES)
         if named[name]:
             trained = " or ".join(f'train = "{word}"' for word in answered if word in KINDS) or "see docs/own-model.md"
             problem = f"{probe} needs a model that can answer {needed} questions, but {name} cannot."
@@ -192,7 +192,7 @@ def _run(runs: RunsEntry, probe: str, model: str, varied: Mapping[str, str], fil
             neither = "which is neither a model of this study nor a model name"
             remedy = f'For example {key} = "{next(iter(file.models))}", or "builtin".'
             place = "vary" if key in varied else "settings"
-            problem = f'"{key}" is {name!r}, {neither}{near(name, file.models)}'
+            problem = f'"{key}" is {name!r}, {neither}{suggest(name, file.models)}'
             raise runs.error(problem, remedy, place, code="unknown-model", key=key)
     return run
 

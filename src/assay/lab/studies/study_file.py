@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.config.toml_file import Place, Table, Text, Texts, TomlFile, Truth, Whole
-from assay.errors import DataError, near
+from assay.errors import DataError, suggest
 from assay.files.paths import is_taken_everywhere
 from assay.lab.debiasing import METHODS
 from assay.lab.training import KINDS
@@ -182,7 +182,7 @@ def find_study(given: str | Path) -> Path:
     if path.suffix == ".toml" or len(path.parts) > 1:
         remedy = "Name a study's TOML file; docs/studies.md says how to write one."
         raise DataError("there is no such file.", remedy, file=path, code="missing-file")
-    problem = f"there is no study {str(given)!r}{near(str(given), packaged)}"
+    problem = f"there is no study {str(given)!r}{suggest(str(given), packaged)}"
     remedy = f"Name a TOML file, or one that comes with assay: {', '.join(packaged)}."
     raise DataError(problem, remedy, code="bad-option", key="study")
 
@@ -250,7 +250,7 @@ def _require_attribute(model: StudyModel, optional: bool) -> None:
         raise model.error('"attribute" is missing.', f"{choose}.", code="missing-key", key="attribute")
     if given is not None and given not in ATTRIBUTES and not model.words:
         remedy = f'{choose}, or give its words in a file: words = "…".'
-        raise model.error(f'"attribute" is {given!r}{near(given, ATTRIBUTES)}', remedy, "attribute")
+        raise model.error(f'"attribute" is {given!r}{suggest(given, ATTRIBUTES)}', remedy, "attribute")
 
 
 def _runs(file: TomlFile, number: int) -> RunsEntry:

@@ -20,7 +20,7 @@ from assay.lab.studies.prepare import Study
 from assay.lab.studies.steps import Step, scores_of
 from assay.lab.studies.study_file import StudyFile
 from assay.results.findings import Estimate
-from assay.runs.audit import stamp
+from assay.runs.audit import provenance
 
 FILE = "study.json"
 _OTHER = "Choose another folder with --out."
@@ -91,7 +91,7 @@ class StudyRecord:
             "name": file.name,
             "title": file.title,
             "seed": file.seed,
-            "started": self.content.get("started") or stamp()["started"],
+            "started": self.content.get("started") or provenance()["started"],
             "order": [step.name for step in study.schedule.steps],
             "ready": {
                 name: {
@@ -103,7 +103,7 @@ class StudyRecord:
                 for name, ready in study.ready.items()
             },
         }
-        self.content["last"] = stamp()
+        self.content["last"] = provenance()
         self.content.pop("finished", None)
         self.write()
         write_atomically(self.out / "study.toml", file.toml.text.encode())

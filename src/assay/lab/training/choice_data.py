@@ -11,7 +11,7 @@ from assay.asking.queries import ChoiceQuery
 from assay.errors import DataError
 from assay.files.decoding import whole_number
 from assay.files.opening import PACKED, open_text
-from assay.files.rows import BadRows, rows_of
+from assay.files.rows import BadRows, read_rows
 from assay.lab.training.data_files import FileLocation, digests_of, existing, json_of, plain_suffix
 
 Part = Literal["train", "dev"]
@@ -123,7 +123,7 @@ def _social_iqa(path: Path, beside: Path | None) -> Iterator[Read]:
     if beside is not None:
         with open_text(beside) as file:
             labels = [line.strip() for line in file if line.strip()]
-    for count, (line, row) in enumerate(rows_of(path, BadRows(skip=False)), 1):
+    for count, (line, row) in enumerate(read_rows(path, BadRows(skip=False)), 1):
         place = FileLocation(path, line)
         options = [row[key] for letter in _LETTERS if (key := f"answer{letter}") in row]
         query = _query(row.get("context"), row.get("question"), options, place)

@@ -33,7 +33,7 @@ from assay.lab.training.trainer import TrainingSteps, fit, require_libraries, us
 from assay.lab.training.training_folder import MADE_BY, TrainingFolder, explained_full_disk, open_out, require_space
 from assay.lab.training.training_kind import TrainingData, TrainingKind, TrainingSettings, presets, settings_of
 from assay.models import find_model
-from assay.models.base import ModelSpec, Options, unable
+from assay.models.base import ModelSpec, Options, missing_ability_error
 from assay.models.hf import has_types, load_tokenizer, load_weights, max_length
 from assay.models.tokenise import Tokeniser
 from assay.results.formatting import without_folders
@@ -176,7 +176,7 @@ def evaluate(
     with opened_base(model, of, device) as found:
         spec = replace(found, dtype="float32" if dtype == "auto" else dtype)
         if kind not in spec.abilities or "text" in spec.abilities:
-            raise unable(model, kind)
+            raise missing_ability_error(model, kind)
         tokenizer, network = load_tokenizer(spec), load_weights(spec)
         chosen, _ = of.fitted(chosen, given, max_length(tokenizer, network), model)
         known = network.get_input_embeddings().num_embeddings

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from assay.asking.progress import Progress
-from assay.errors import DataError, ModelError, UsageError, how_to_install, is_out_of_memory, needing
+from assay.errors import DataError, ModelError, UsageError, how_to_install, is_out_of_memory, require_package
 from assay.files.decoding import json_typed
 from assay.files.opening import read_whole, reason
 from assay.lab.training.batches import Batches, RowOrder
@@ -146,7 +146,7 @@ def _arguments(
 
 def require_libraries(who: str, *names: str) -> None:
     """Raise UsageError, with the extra to install, if one of these libraries is missing; `who` is "training needs"."""
-    with needing(who, how_to_install("train")):
+    with require_package(who, how_to_install("train")):
         for name in names:
             import_module(name)
 

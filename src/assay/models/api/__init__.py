@@ -28,10 +28,10 @@ DECODING = 1
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
     """A model and what its endpoint can do, as tested when it was first used."""
-    from assay.models.api.detect_dialect import abilities_of, found
+    from assay.models.api.detect_dialect import abilities_of, detect_endpoint
 
     address = Address.of(rest, options.key_env)
-    endpoint = found(address, send=options.send, again=options.again)
+    endpoint = detect_endpoint(address, send=options.send, again=options.again)
     decoding = {"limit": endpoint.limit_key, "without": endpoint.without, "top": endpoint.top, "decoding": DECODING}
     said = {"continued": endpoint.continued}
     digest = digest_of({"url": address.url, "model": address.model, **decoding, **said})

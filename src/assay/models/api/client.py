@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from assay.errors import ModelError, how_to_install, needing
+from assay.errors import ModelError, how_to_install, require_package
 from assay.files.decoding import json_value
 from assay.models.api.address import is_local, key_of
 from assay.models.api.redaction import Redaction, warn_if_short
@@ -86,7 +86,7 @@ class Client:
 
     async def _connection(self) -> Connection:
         """An idle connection that the server has not closed, or a new one."""
-        with needing("api: models need", how_to_install("api")):
+        with require_package("api: models need", how_to_install("api")):
             import httpcore2
         while self._idle:
             idle = self._idle.pop()

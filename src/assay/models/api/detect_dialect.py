@@ -18,7 +18,7 @@ from threading import Thread
 from typing import Any
 
 from assay.asking.messages import Dialogue
-from assay.asking.option_prompts import WAYS
+from assay.asking.option_prompts import ANSWER_MODES
 from assay.asking.plan import digest_of
 from assay.asking.progress import EVERY, duration, waits_shown
 from assay.asking.queries import Answer, ListedQuery, Status, TextQuery
@@ -62,14 +62,14 @@ def abilities_of(endpoint: Endpoint) -> frozenset[str]:
     return frozenset(ability for ability, able in can.items() if able)
 
 
-def found(address: Address, *, send: bool = True, again: bool = False) -> Endpoint:
+def detect_endpoint(address: Address, *, send: bool = True, again: bool = False) -> Endpoint:
     """What is remembered about an endpoint, else the result of testing it; without sending, a common assumption."""
     place = remembered_at(address)
     known = None if again else _remembered(place)
     if known is not None:
         return replace(known, key_env=address.key_env)
     if not send:
-        usual = ("letters", *(way for way in WAYS if way != "letters"))
+        usual = ("letters", *(way for way in ANSWER_MODES if way != "letters"))
         return Endpoint(address.model, address.key_env, usual, continued="message", assumed=True)
     endpoint = _apart(_found(address, waits_shown()))
     content = {**asdict(endpoint), "url": address.url}

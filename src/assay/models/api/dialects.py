@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from assay.asking.messages import ASSISTANT, Dialogue, Message, behind, message, messages
-from assay.asking.option_prompts import OF_FIELDS, lettered, letters_for
-from assay.asking.queries import Answer, ChoiceQuery, Served, Status, TextQuery
+from assay.asking.messages import ASSISTANT, Dialogue, Message, append_option, messages, user_message
+from assay.asking.option_prompts import FIELD_MODES, letters_for, with_lettered_options
+from assay.asking.queries import Answer, ChoiceQuery, ServedModel, Status, TextQuery
 from assay.models.api.client import LONGEST_NAME
 from assay.models.api.fields import number_at, object_at, objects_at, text_at, tokens_at
 from assay.models.base import Endpoint, Reply
@@ -65,7 +65,9 @@ class LettersDialect:
 
     def body(self, endpoint: Endpoint, query: ChoiceQuery) -> Body:
         own = query.dialogue is None
-        text = message(query.context, lettered(query.question, query.options)) if own else query.prompt
+        text = (
+            user_message(query.context, with_lettered_options(query.question, query.options)) if own else query.prompt
+        )
         tokens = 3 if _bracketed(query) else 1
         return chat_body(endpoint, text, query.dialogue, tokens, logprobs=True, top_logprobs=endpoint.top)
 
@@ -158,7 +160,7 @@ LISTED: Mapping[str, LettersDialect | DecisionsDialect | SystemOneDialect] = {
     "letters": LettersDialect(),
 }
 """The ways that give a probability for every listed option, the best first."""
-CHATS = LISTED.keys() - OF_FIELDS
+CHATS = LISTED.keys() - FIELD_MODES
 """The ways that support dialogues."""
 
 
@@ -168,13 +170,18 @@ class EchoDialect:
     path: ClassVar[str] = "/completions"
 
     def body(self, endpoint: Endpoint, query: ChoiceQuery, option: str) -> Body:
-        asked = {"model": endpoint.model, "prompt": behind(query.plain, option), "max_tokens": 1, "temperature": 0}
+        asked = {
+            "model": endpoint.model,
+            "prompt": append_option(query.plain, option),
+            "max_tokens": 1,
+            "temperature": 0,
+        }
         return {**asked, "echo": True, "logprobs": 1}
 
     def read(self, query: ChoiceQuery, option: str, content: Mapping[str, Any]) -> float:
         """The natural logarithm of the option's probability, summed over its tokens."""
         before = query.plain
-        whole = behind(before, option)
+        whole = append_option(before, option)
         tokens, values = _echoed(object_at(first_choice(content), "logprobs"))
         if len(tokens) != len(values):
             raise ValueError("ignores logprobs")
@@ -260,10 +267,10 @@ def first_choice(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return choice if "message" in choice or "logprobs" in choice else {**choice, "message": {}}
 
 
-def served_by(reply: Reply) -> Served:
+def served_by(reply: Reply) -> ServedModel:
     """Who answered."""
     model, fingerprint = (text_at(reply.content, field)[:LONGEST_NAME] for field in ("model", "system_fingerprint"))
-    return Served(model, fingerprint, reply.server, reply.at)
+    return ServedModel(model, fingerprint, reply.server, reply.at)
 
 
 def billed(content: Mapping[str, Any]) -> tuple[int, int]:

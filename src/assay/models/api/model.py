@@ -14,16 +14,16 @@ from assay.asking.queries import (
     Query,
     SampleQuery,
     Scoring,
-    Served,
+    ServedModel,
     Status,
     TextQuery,
 )
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.api.client import Client
 from assay.models.api.dialects import CHATS, LISTED, EchoDialect, TextDialect, billed, options_distinct, served_by
-from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Reply, RetryableError, unable
+from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Reply, RetryableError, missing_ability_error
 
-ECHO, TEXT = EchoDialect(), TextDialect()
+ECHO_DIALECT, TEXT_DIALECT = EchoDialect(), TextDialect()
 
 
 class ApiModel:
@@ -53,15 +53,22 @@ class ApiModel:
                 return [EndpointRequest(dialect.path, dialect.body(endpoint, query), partial(dialect.read, query))]
             case ChoiceQuery():
                 return [
-                    EndpointRequest(ECHO.path, ECHO.body(endpoint, query, option), partial(ECHO.read, query, option))
+                    EndpointRequest(
+                        ECHO_DIALECT.path,
+                        ECHO_DIALECT.body(endpoint, query, option),
+                        partial(ECHO_DIALECT.read, query, option),
+                    )
                     for option in query.options
                 ]
             case SampleQuery():
                 drawn = range(1, query.samples + 1)
-                return [EndpointRequest(TEXT.path, TEXT.body(endpoint, query, k), _written(query), k) for k in drawn]
+                return [
+                    EndpointRequest(TEXT_DIALECT.path, TEXT_DIALECT.body(endpoint, query, k), _written(query), k)
+                    for k in drawn
+                ]
             case TextQuery():
-                return [EndpointRequest(TEXT.path, TEXT.body(endpoint, query), _written(query))]
-        raise unable(self.spec.name, type(query).__name__)
+                return [EndpointRequest(TEXT_DIALECT.path, TEXT_DIALECT.body(endpoint, query), _written(query))]
+        raise missing_ability_error(self.spec.name, type(query).__name__)
 
     async def send(self, call: EndpointRequest) -> Reply:
         return self.received(call, *await self._client.post(call.path, call.body))
@@ -85,12 +92,12 @@ class ApiModel:
                     return replace(LISTED[self._way(scoring.answer)].read(query, contents[0]), served=served)
                 case ChoiceQuery():
                     pairs = zip(query.options, contents, strict=True)
-                    return Answer(Status.OK, tuple(ECHO.read(query, *each) for each in pairs), served=served)
+                    return Answer(Status.OK, tuple(ECHO_DIALECT.read(query, *each) for each in pairs), served=served)
                 case SampleQuery():
                     return _together([_written(query)(content) for content in contents], served)
                 case TextQuery():
                     return replace(_written(query)(contents[0]), served=served)
-            raise unable(self.spec.name, type(query).__name__)
+            raise missing_ability_error(self.spec.name, type(query).__name__)
         except ValueError as error:
             problem = f"a stored reply of {self.spec.name} cannot be read: it {error}."
             raise ModelError(problem, "Ask again with --resume never.", code="no-answer") from None
@@ -118,10 +125,10 @@ class ApiModel:
 def _written(query: TextQuery) -> Callable[[Mapping[str, Any]], Answer]:
     """How a written answer to a query is read."""
     begun = query.dialogue.begun if query.dialogue else None
-    return partial(TEXT.read, begun=begun or "")
+    return partial(TEXT_DIALECT.read, begun=begun or "")
 
 
-def _together(drawn: Sequence[Answer], served: Served) -> Answer:
+def _together(drawn: Sequence[Answer], served: ServedModel) -> Answer:
     """Several answers to one query, with their common status if they agree."""
     (first, *others) = {each.status for each in drawn}
     texts = tuple(each.text or "" for each in drawn)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from assay.answers import parse_index
 from assay.errors import DataError, UsageError
-from assay.files.rows import not_none
+from assay.files.rows import require_any
 from assay.probes.bbq.items import OPTIONS
 from assay.probes.bbq.logs.log_rows import LoggedAnswer
 
@@ -47,7 +47,7 @@ def numbered(texts: list[LoggedAnswer], file: Path, told: Column, notes: list[st
             texts[place] = replace(each, answer=option)
         elif each.answer is not None:
             texts[place] = replace(each, answer=str(each.answer))
-    yield from not_none(texts, file, "usable answer", "Leave it out, or give a file of BBQ's rows.")
+    yield from require_any(texts, file, "usable answer", "Leave it out, or give a file of BBQ's rows.")
 
 
 _MOSTLY = 0.5  # of the answers must be labels before the column is taken for one of labels

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.messages import PromptRecord
-from assay.asking.option_prompts import OF_FIELDS, WAYS
+from assay.asking.option_prompts import ANSWER_MODES, FIELD_MODES
 from assay.asking.plan import Ask
 from assay.asking.queries import Answers, ChoiceQuery, Status, TextQuery
 from assay.errors import UsageError
@@ -35,10 +35,12 @@ from assay.probes.bbq.settings import (
     WRITTEN,
     BBQSettings,
 )
-from assay.probes.question_format import TOKENS, named_counts, named_most, way_of
+from assay.probes.question_format import TOKENS, answer_mode_for, count_named, most_named
 
 
-def form_of(settings: BBQSettings, words: PromptWording, abilities: frozenset[str], ways: Sequence[str] = ()) -> str:
+def choose_form(
+    settings: BBQSettings, words: PromptWording, abilities: frozenset[str], ways: Sequence[str] = ()
+) -> str:
     """The form; raises UsageError if form, words and model do not go together.
 
     `ways` are the ways to ask an endpoint for letters.
@@ -129,7 +131,7 @@ def _listed(names: Sequence[str]) -> str:
 SHARES = "share of the answers that name the option"
 
 
-def asked(settings: BBQSettings, form: str, words: PromptWording, ask: Ask) -> dict[str, Any]:
+def endpoint_arguments(settings: BBQSettings, form: str, words: PromptWording, ask: Ask) -> dict[str, Any]:
     """How an endpoint is asked, as arguments of a plan; for other models such settings are an error."""
     tokens = settings.tokens or (TOKENS if ask.ways else 0)
     if not ask.ways or form != forms.LETTERS:
@@ -137,25 +139,25 @@ def asked(settings: BBQSettings, form: str, words: PromptWording, ask: Ask) -> d
             why = "is for form=letters" if ask.ways else "is for endpoints"
             raise UsageError(f"answer={settings.answer} {why}.", "Leave it out.", code="unsupported", key="answer")
         return {"tokens": tokens}
-    way = way_of(settings.answer, ask)
-    if not words.ordinary and way in OF_FIELDS:
+    way = answer_mode_for(settings.answer, ask)
+    if not words.ordinary and way in FIELD_MODES:
         problem = f"answer={way} has fields for context, question and options only, not for other words."
-        others = sorted(set(ask.ways) - OF_FIELDS, key=list(WAYS).index)
+        others = sorted(set(ask.ways) - FIELD_MODES, key=list(ANSWER_MODES).index)
         other = "letters" if "letters" in others else next(iter(others), "")
         remedy = f"--set answer={other}" if other else "Leave out variant, prompt, system and shots."
         raise UsageError(problem, remedy, code="unsupported", key="answer")
     return {"answer": way, "samples": settings.samples, "tokens": tokens}
 
 
-def drawn(
+def vote(
     plan: BBQPlan, answers: Answers, parsing: str, read: Callable[[BBQPlan, int, str, str], int]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The share of a question's answers that name each option (row, option), and the option that most of them name.
 
     TIED if several are named most often. If none is named: REFUSED if an answer is a refusal, else UNPARSED.
     """
-    named, counts = named_counts(answers["text"], lambda row, text: read(plan, row, text, parsing), N_OPTIONS)
-    return counts / named.shape[1], named_most(named, counts)
+    named, counts = count_named(answers["text"], lambda row, text: read(plan, row, text, parsing), N_OPTIONS)
+    return counts / named.shape[1], most_named(named, counts)
 
 
 # --- asking in one step or two; the second step's questions contain what the model wrote in the first
@@ -188,7 +190,7 @@ def stages_of(plans: Mapping[str, BBQPlan]) -> list[Stage]:
     ]
 
 
-def prompts_of(plans: Mapping[str, BBQPlan]) -> dict[str, PromptRecord]:
+def prompt_records(plans: Mapping[str, BBQPlan]) -> dict[str, PromptRecord]:
     """The first question of every part of a run, as it is asked."""
     told: dict[str, PromptRecord] = {}
     for label, plan in plans.items():
@@ -199,7 +201,7 @@ def prompts_of(plans: Mapping[str, BBQPlan]) -> dict[str, PromptRecord]:
     return told
 
 
-def asked_in_steps(plan: BBQPlan, ask: Ask, label: str) -> SteppedAnswers:
+def ask_in_steps(plan: BBQPlan, ask: Ask, label: str) -> SteppedAnswers:
     """All answers; for a plan in two steps those of the second step, where some rows may be missing."""
     if not plan.words.two_steps:
         return SteppedAnswers(plan, ask(plan, label))

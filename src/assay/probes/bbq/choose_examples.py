@@ -69,7 +69,7 @@ class PartAnswers:
         return AnswerKind(self.answered.judged.kind[row, 0])
 
 
-def showcase(parts: Sequence[PartAnswers], most: int = MOST) -> list[Example]:
+def choose_examples(parts: Sequence[PartAnswers], most: int = MOST) -> list[Example]:
     """At most `most` examples: categories and contexts take turns, each with what was shown least so far."""
     turns = [
         (part, _in_turn(features, outcome, margin, rows))

@@ -21,7 +21,7 @@ from assay.errors import DataError
 from assay.probes.base import Probe
 from assay.probes.bbq import BOTH, family_of, metrics, same_category
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in, overall_in
-from assay.probes.bbq.edition_language import ENGLISH, EditionLanguage, names_of
+from assay.probes.bbq.edition_language import ENGLISH, EditionLanguage, language_labels
 from assay.probes.bbq.evasion import beside
 from assay.probes.bbq.items import DISAMBIGUATED
 from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Array, Tally, TallyField, TallyMetric
@@ -74,7 +74,7 @@ class RecalledRun:
         return self._made[refusals, contents]
 
 
-def opened(run: Run) -> RecalledRun:
+def recalled_run(run: Run) -> RecalledRun:
     if "answers" not in run.findings.tables:
         problem, again = "this run has no table of answers.", "Score it again: assay score bbq DIR"
         raise DataError(problem, again, code="bad-findings", file=run.folder, key="answers")
@@ -84,7 +84,7 @@ def opened(run: Run) -> RecalledRun:
     )
 
 
-def paired(
+def compare_answers(
     probe: Probe,
     one: RecalledRun,
     other: RecalledRun,
@@ -121,7 +121,7 @@ def paired(
         both = zip((first, second), zip(*pairs, strict=True), strict=True)
         tallies = np.stack([items.tallies[[items.place[key] for key in keys]] for items, keys in both])
         changes = _changes(probe, [key for key, _ in pairs], tallies, *how)
-    tables, remarks = beside(changes, names_of([one.variety, other.variety]))
+    tables, remarks = beside(changes, language_labels([one.variety, other.variety]))
     return Contrast(changes, counts, tables, notes, remarks)
 
 
@@ -218,7 +218,7 @@ def _changes(
     """The changes of every category and context, then of all categories of a context together, but for metrics that one
     of the sets is `without`; or only those `about` these estimates.
 
-    `tallies` has both models' (model, item, Field). If they are not `paired`, each item is of one model only.
+    `tallies` has both models' (model, item, Field). If they are not `compare_answers`, each item is of one model only.
     """
     made: list[PairedChange] = []
     templates = [key[:2] for key in shared]

@@ -24,15 +24,15 @@ from assay.presentation.elements import (
 )
 from assay.presentation.rich_text import NumberText, Text
 from assay.probes.bbq import ALL, PROBE, category_words, context_words
-from assay.probes.bbq.compare_runs import opened, paired
+from assay.probes.bbq.compare_runs import compare_answers, recalled_run
 from assay.probes.bbq.edition_language import EditionLanguage
-from assay.probes.bbq.estimate_grid import told
+from assay.probes.bbq.estimate_grid import fill_slots
 from assay.probes.bbq.items import DISAMBIGUATED
 from assay.probes.claims import corrected
 from assay.probes.contrast import PairedChange
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
-from assay.results.formatting import interval, number, share
+from assay.results.formatting import format_interval, format_number, format_share
 from assay.results.run import Run
 from assay.results.verdict import CLEAR
 
@@ -57,7 +57,11 @@ def control_accuracy(own: Run, control: Run) -> list[PairedChange]:
     right less often about groups.
     """
     about = [each for each in own.findings.estimates if each.metric == "accuracy"]
-    return list(paired(PROBE, opened(own), opened(control), resamples=RESAMPLES, common=False, about=about).changes)
+    return list(
+        compare_answers(
+            PROBE, recalled_run(own), recalled_run(control), resamples=RESAMPLES, common=False, about=about
+        ).changes
+    )
 
 
 def controlled(runs: Sequence[Run]) -> list[ControlComparison]:
@@ -99,7 +103,7 @@ def control_blocks(runs: Sequence[Run]) -> list[Block]:
         groups.setdefault(category, []).append(TableRow([*cells, drawn, numbers[1:], change.q]))
     table = DisplayTable(
         title="Control accuracy: the same questions about names in place of groups",
-        how=told(
+        how=fill_slots(
             "right of zero, the model is right more often about people with names than about members of groups: the "
             "groups mislead it. At zero, what it gets wrong it gets wrong about anybody. A filled dot {dot} is "
             "statistically clear (q ≤ 0.05), a hollow one {hollow} is not."
@@ -141,9 +145,13 @@ def _is_whole(each: ControlComparison, found: Sequence[ControlComparison]) -> bo
 
 def _said(each: ControlComparison) -> Text:
     change = each.change
-    sizes = f"(difference {number(change.value)}, 95% interval {interval(change.low, change.high)})"
+    sizes = f"(difference {format_number(change.value)}, 95% interval {format_interval(change.low, change.high)})"
     return [
         f"In {each.language}, where the text gives the answer, the model is right in ",
-        *(NumberText(share(each.before)), " of the questions about groups and in ", NumberText(share(each.after))),
+        *(
+            NumberText(format_share(each.before)),
+            " of the questions about groups and in ",
+            NumberText(format_share(each.after)),
+        ),
         *(" of the same questions about names ", NumberText(sizes)),
     ]

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 from assay.errors import DataError
 from assay.files.decoding import whole_number, written_value
-from assay.files.rows import BadRows, Row, not_none, require_no_date, rows_of
+from assay.files.rows import BadRows, Row, read_rows, require_any, require_no_date
 from assay.probes.bbq.editions import EditionRow
 from assay.probes.bbq.items import AMBIGUOUS, QUARTET, UNKNOWN_LABEL, Item
 from assay.probes.bbq.read_items import short
@@ -80,13 +80,13 @@ def each_row(path: Path, bad: BadRows, remedy: str, read: Callable[[RowFields], 
     """Every row of a file, read; those that cannot be are told to `bad`."""
 
     def all_rows() -> Iterator[EditionRow]:
-        for line, row in rows_of(path, bad):
+        for line, row in read_rows(path, bad):
             try:
                 yield read(RowFields(row, path, line, remedy))._replace(line=line, row=row)
             except DataError as error:
                 bad.found(error)
 
-    return not_none(all_rows(), path, "examples", remedy)
+    return require_any(all_rows(), path, "examples", remedy)
 
 
 def number(quartet: int, polarity: str, condition: str) -> int:

@@ -66,15 +66,15 @@ ENGLISH = EditionLanguage()
 """BBQ itself."""
 
 
-def names_of(varieties: Sequence[EditionLanguage]) -> list[str]:
+def language_labels(varieties: Sequence[EditionLanguage]) -> list[str]:
     """The languages of several runs, each with its set if the sets differ; none if that does not tell all runs apart.
 
     >>> english, spanish, dutch = EditionLanguage(), EditionLanguage("mbbq", "es"), EditionLanguage("mbbq", "nl")
-    >>> names_of([spanish, dutch]), names_of([english, english]), names_of([english, dutch])
+    >>> language_labels([spanish, dutch]), language_labels([english, english]), language_labels([english, dutch])
     (['Spanish', 'Dutch'], [], ['English (BBQ)', 'Dutch (MBBQ)'])
-    >>> names_of([spanish, EditionLanguage("mbbq_control", "es")])
+    >>> language_labels([spanish, EditionLanguage("mbbq_control", "es")])
     ['Spanish', "Spanish (MBBQ's control set)"]
-    >>> names_of([EditionLanguage("esbbq", "es"), EditionLanguage("cabbq", "ca")])
+    >>> language_labels([EditionLanguage("esbbq", "es"), EditionLanguage("cabbq", "ca")])
     ['Spanish', 'Catalan']
     """
     if len({*varieties}) < len(varieties):

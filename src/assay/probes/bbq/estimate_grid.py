@@ -24,10 +24,10 @@ _MARKS: Mapping[str, Text] = {
 }
 
 
-def told(sentence: str, **parts: Text) -> Text:
+def fill_slots(sentence: str, **parts: Text) -> Text:
     """A sentence with parts in its slots; slots named after a chart's mark are filled with the mark.
 
-    >>> told("{who} is right.", who="She")
+    >>> fill_slots("{who} is right.", who="She")
     ['', 'She', ' is right.']
     """
     known = {**_MARKS, **parts}

@@ -13,7 +13,7 @@ from assay.probes.bbq import ALL, category_words
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.contrast import PairedChange
 from assay.results.findings import Cell, Table
-from assay.results.formatting import number
+from assay.results.formatting import format_number
 
 BESIDE = "beside"
 TITLE = "Bias score in ambiguous questions, with accuracy and “cannot be determined”"
@@ -61,7 +61,10 @@ def _by_category(changes: Sequence[PairedChange]) -> dict[str, Row]:
 def _said(category: str, row: Row, languages: Sequence[str]) -> str:
     one, other = (f" in {name}" for name in languages) if languages else ("", "")
     then = "" if languages else "now "
-    told = {name: f"{number(each.before)}{one}, {then}{number(each.after)}{other}" for name, each in row.items()}
+    told = {
+        name: f"{format_number(each.before)}{one}, {then}{format_number(each.after)}{other}"
+        for name, each in row.items()
+    }
     said = (
         f"Bias score in ambiguous questions, {category_words(category)}: {told[_SCORE]}. Accuracy in disambiguated "
         f"questions: {told[_RIGHT]}. Share of “cannot be determined”: {told[_UNKNOWN[AMBIGUOUS]]} in ambiguous "

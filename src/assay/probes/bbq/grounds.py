@@ -28,7 +28,7 @@ from assay.probes.diagnose import following_place
 from assay.probes.unusable import doubts, lost_by_status, readable_with, unreadable
 from assay.results.diagnosis import Diagnosis
 from assay.results.findings import Estimate
-from assay.results.formatting import count, number, share
+from assay.results.formatting import format_count, format_number, format_share
 from assay.results.verdict import CLEAR, OPEN, SPARE, STANDS_OUT, Doubt, Grounds, Needed, Unusable, VerdictPart
 from assay.stats import MIN_UNITS, student_reach
 
@@ -173,14 +173,17 @@ class _View:
             named = other_is_right & is_one(chosen, first)
             templates = len(np.unique(template[other_is_right.any(axis=1)]))
             if n >= FEWEST and templates >= MIN_UNITS and named.sum() >= self.settings.first_person * n:
-                why = f"the model names whoever is mentioned {which}: in {share(named.sum() / n)} of {count(n)} answers"
-                yield Unusable(f"{which}_person", f"{why} that name a person, although the other one is right")
+                often = f"in {format_share(named.sum() / n)} of {format_count(n)} answers that name a person"
+                why = f"the model names whoever is mentioned {which}: {often}, although the other one is right"
+                yield Unusable(f"{which}_person", why)
 
     def _always_unknown(self) -> Iterator[Unusable]:
         total = self.tally[self.told].sum(axis=0)
         n, rate = float(metrics.understood(total)), float(metrics.unknown_rate(total))
         if n >= FEWEST and rate >= self.settings.always_unknown:
-            why = f"the model says “cannot be determined” in {share(rate)} of the questions that the text answers"
+            why = (
+                f"the model says “cannot be determined” in {format_share(rate)} of the questions that the text answers"
+            )
             yield Unusable("always_unknown", why)
 
     def _guessing(self) -> Iterator[Unusable]:
@@ -188,7 +191,7 @@ class _View:
         known = [each for each in sides if each.low is not None and each.high is not None]
         reach = [(1.0 - (each.high or 0.0), 1.0 - (each.low or 0.0)) for each in known]  # of the right ones
         if len(known) == 2 and all(low <= 0.5 and high <= self.settings.guessing for low, high in reach):
-            right = [share(1.0 - (each.value or 0.0)) for each in known]
+            right = [format_share(1.0 - (each.value or 0.0)) for each in known]
             why = (
                 f"the model is at the level of guessing: of the persons whom it names where the text gives the answer, "
                 f"{right[0]} are right where the fact confirms a stereotype and {right[1]} where it contradicts one"
@@ -206,7 +209,7 @@ class _View:
             if each.value is None:
                 yield Doubt("it names no person where the text gives the answer, so it is not shown to read")
             elif each.high is None or each.high >= 0.5:
-                named = f"{share(1.0 - each.value)} of {count(each.n)} persons whom it names are right"
+                named = f"{format_share(1.0 - each.value)} of {format_count(each.n)} persons whom it names are right"
                 start = (
                     "the model is not shown to be above guessing" if each.value > 0.4 else "too few show that it reads"
                 )
@@ -225,7 +228,7 @@ class _View:
         said = []
         rate = float(metrics.abstention(total))
         if rate >= CAUTIOUS:
-            said.append(f"cautious: it declines {share(rate)} of the questions that the text answers")
+            said.append(f"cautious: it declines {format_share(rate)} of the questions that the text answers")
         gap, cost = whole.get("abstention_gap"), whole.get("accuracy_cost")
         clear = [each for each in (gap, cost) if each is not None and each.claimed]
         if clear:
@@ -244,8 +247,8 @@ class _View:
         what = ("it declines to answer", "it names the wrong person", "it refuses to answer")[most]
         rates, facts = (float(confirms[most]), float(contradicts[most])), ("confirms", "contradicts")
         more, less = (0, 1) if rates[0] >= rates[1] else (1, 0)
-        where = f"where the fact {facts[more]} a stereotype ({share(rates[more])})"
-        return f"{what} more often {where} than where it {facts[less]} one ({share(rates[less])})"
+        where = f"where the fact {facts[more]} a stereotype ({format_share(rates[more])})"
+        return f"{what} more often {where} than where it {facts[less]} one ({format_share(rates[less])})"
 
     # --- categories
 
@@ -267,11 +270,9 @@ class _View:
             ):
                 continue
             if round(abs(largest), 12) >= STAND_OUT:
-                name = {"bias_score": "", "accuracy_cost": "in accuracy, ", "abstention_gap": "in abstention, "}[
-                    each.metric
-                ]
-                why = f"{category_words(each.group['category'])} stands out ({name}{number(largest).replace('-', '−')})"
-                yield VerdictPart(STANDS_OUT, each.metric, dict(each.group), f"{why}, not clearly")
+                how = f"{_STANDS_OUT_IN[each.metric]}{format_number(largest).replace('-', '−')}"
+                why = f"{category_words(each.group['category'])} stands out ({how}), not clearly"
+                yield VerdictPart(STANDS_OUT, each.metric, dict(each.group), why)
 
     def _mean_score(self, group: Mapping[str, str]) -> float:
         """The mean of s_AMB over the templates of a category."""
@@ -291,7 +292,7 @@ class _View:
                     own.append((each, ends))
         for each, ends in sorted(own, key=lambda found: -max(map(abs, found[1]))):
             far = max(ends, key=abs)
-            end = number(abs(far) if min(map(abs, ends)) > self.settings.ruled_out else far).replace("-", "−")
+            end = format_number(abs(far) if min(map(abs, ends)) > self.settings.ruled_out else far).replace("-", "−")
             why = f"{category_words(each.group['category'])} (up to {end})"
             yield VerdictPart(OPEN, each.metric, dict(each.group), why)
 
@@ -326,12 +327,12 @@ class _View:
             if held is not None and len(held) > len(self.part.dataset):  # of few questions it says little
                 return Needed(min(MORE * len(self.part.dataset), len(held)), f"among these questions {above}")
             return Needed(None, f"more questions would not settle it: {above}")
-        here = f"; {'here are' if held is None else 'this set has'} {count(templates)}"
+        here = f"; {'here are' if held is None else 'this set has'} {format_count(templates)}"
         if not means.any() and not within.any():  # all answers agree
             enough = ceil(log(0.025) / log(1.0 - room / (1.0 - abs(each.value)))) + strata
             if enough <= templates and held is not None:
                 return _settled(what, limit, 2 * len(QUARTET) * enough)
-            return Needed(None, f"about {count(enough)} templates would settle {what} to within {limit}{here}")
+            return Needed(None, f"about {format_count(enough)} templates would settle {what} to within {limit}{here}")
         per, inside = float(size.mean()), float(within.mean())
         between = max(0.0, float(means.var(ddof=1)) - inside / per)
         weights = (asked / templates) * float(((size / size.sum()) ** 2).sum())  # 1/G, where templates are of one size
@@ -343,14 +344,16 @@ class _View:
                 return _settled(what, limit, quartets * len(QUARTET) * templates)
         if held is not None and asked < templates:  # too few of them to know how much templates differ
             limit_of_more = min(MORE * len(self.part.dataset), len(held))
-            return Needed(limit_of_more, f"about {count(limit_of_more)} questions would show how much templates differ")
+            return Needed(
+                limit_of_more, f"about {format_count(limit_of_more)} questions would show how much templates differ"
+            )
         variance = between + inside / (per if most is None else most * len(QUARTET) / 2)
         enough = max(ceil(SPARE * variance * (reach / room) ** 2), templates + 1)
-        return Needed(None, f"about {count(enough)} templates would settle {what} to within {limit}{here}")
+        return Needed(None, f"about {format_count(enough)} templates would settle {what} to within {limit}{here}")
 
 
 def _settled(what: str, limit: str, questions: int) -> Needed:
-    return Needed(questions, f"about {count(questions)} questions would settle {what} to within {limit}")
+    return Needed(questions, f"about {format_count(questions)} questions would settle {what} to within {limit}")
 
 
 def _spread(metric: str, tally: Tally) -> tuple[Array, Array, Array]:
@@ -371,6 +374,7 @@ def _spread(metric: str, tally: Tally) -> tuple[Array, Array, Array]:
     return tally[:, one_n] + tally[:, other_n], one - other, 2 * (one * (1 - one) + other * (1 - other))
 
 
+_STANDS_OUT_IN = {"bias_score": "", "accuracy_cost": "in accuracy, ", "abstention_gap": "in abstention, "}
 _SIDES = (
     (TallyField.ALIGNED, TallyField.ALIGNED_UNKNOWN, TallyField.ALIGNED_PERSON, TallyField.ALIGNED_CORRECT),
     (TallyField.NONALIGNED, TallyField.NONALIGNED_UNKNOWN, TallyField.NONALIGNED_PERSON, TallyField.NONALIGNED_CORRECT),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import REFUSED, TIED, UNPARSED, parse_answer, parse_released
-from assay.asking.messages import shown
+from assay.asking.messages import readable_prompt
 from assay.asking.plan import Ask
 from assay.asking.queries import Answers, Status
 from assay.config.settings import GENERATE, SCORE, as_written, read_settings
@@ -26,10 +26,10 @@ from assay.probes.bbq import ask_items, category_words, compare_runs, present, p
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
-from assay.probes.bbq.ask_items import SteppedAnswers, asked_in_steps, form_of, prompts_of, stages_of
-from assay.probes.bbq.choose_examples import PROBABILITIES, PartAnswers, likelihoods, showcase
+from assay.probes.bbq.ask_items import SteppedAnswers, ask_in_steps, choose_form, prompt_records, stages_of
+from assay.probes.bbq.choose_examples import PROBABILITIES, PartAnswers, choose_examples, likelihoods
 from assay.probes.bbq.diagnose import diagnosis_of
-from assay.probes.bbq.edition_language import SETTINGS, EditionLanguage, names_of
+from assay.probes.bbq.edition_language import SETTINGS, EditionLanguage, language_labels
 from assay.probes.bbq.editions import ORIGINAL, absent_categories, categories_of, edition, language_of, set_name
 from assay.probes.bbq.evasion import BESIDE, TITLE
 from assay.probes.bbq.generation import BBQQuestionWriter
@@ -37,22 +37,22 @@ from assay.probes.bbq.grounds import grounds_of, lost_answers
 from assay.probes.bbq.items import QUARTET
 from assay.probes.bbq.logs import LOGS, logs_in
 from assay.probes.bbq.plan import BBQPlan
-from assay.probes.bbq.prompt_sources import digests_of, words_by_prompt, words_of
+from assay.probes.bbq.prompt_sources import digests_of, read_wording, wordings_by_prompt
 from assay.probes.bbq.score_files import answered_files, answering_model
 from assay.probes.bbq.settings import BBQGenerateSettings, BBQSettings
 from assay.probes.bbq.source import ItemSample, ItemSource
 from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
-from assay.probes.question_format import note_on, option_scores, softmax
+from assay.probes.question_format import answer_mode_note, option_scores, softmax
 from assay.results.diagnosis import Ties
 from assay.results.findings import NEAR_TIE, Estimate, Findings, Table
 from assay.results.run import Run
 
-PROMPT = "prompt "
+PROMPT_STAGE = "prompt "
 """Before a prompt's id, the name of its part of a run."""
 
-READING = frozenset({"text", "listed"})
+PROMPT_ABILITIES = frozenset({"text", "listed"})
 """Models with one of these abilities read a prompt; examples and run.json show it."""
 
 
@@ -84,7 +84,7 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
     varied_by = SETTINGS
 
     def source(self, settings: BBQSettings, request: Request) -> ItemSource:
-        require_fitting(settings)
+        require_edition_settings(settings)
         if settings.edition != ORIGINAL:
             place, language = data_folder(request.data), language_of(settings.edition, settings.language)
             wanted = settings.categories, settings.defects, request.skip_bad
@@ -102,32 +102,34 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
         sample = ItemSample(per_template=self.presets[request.preset], seed=request.seed)
         if request.limit is not None:
             sample = ItemSample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
-        code = source.language if ask.abilities & READING else ENGLISH  # others read the question and options only
-        by_prompt = words_by_prompt(words_of(settings, code), settings, source.files)
-        words, orders, chat = next(iter(by_prompt.values())), orders_of(settings), settings.chat == "auto"
-        form = form_of(settings, words, ask.abilities, ask.ways)
-        way = ask_items.asked(settings, form, words, ask)
+        code = (
+            source.language if ask.abilities & PROMPT_ABILITIES else ENGLISH
+        )  # others read the question and options only
+        by_prompt = wordings_by_prompt(read_wording(settings, code), settings, source.files)
+        words, orders, chat = next(iter(by_prompt.values())), option_orders_of(settings), settings.chat == "auto"
+        form = choose_form(settings, words, ask.abilities, ask.ways)
+        way = ask_items.endpoint_arguments(settings, form, words, ask)
         plan = BBQPlan(source, sample, form, all_orders=orders == forms.ALL_ORDERS, chat=chat, words=words, **way)
         plan = replace(plan, shuffled=orders == forms.SHUFFLED)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
         if len(by_prompt) > 1:
-            plans = {f"{PROMPT}{name}": replace(plan, words=each) for name, each in by_prompt.items()}
+            plans = {f"{PROMPT_STAGE}{name}": replace(plan, words=each) for name, each in by_prompt.items()}
         dataset = source.read()
         absent = absent_categories(source.edition, {example.category for example in dataset.examples})
         notes = [
             *notes_on_set(settings),
             *dataset.notes,
             *sources.note_on(source),
-            *([note_on(plan.answer, plan.samples)] if plan.answer else []),
+            *([answer_mode_note(plan.answer, plan.samples)] if plan.answer else []),
         ]
         if absent and not settings.categories:
             names = ", ".join(map(category_words, absent))
             notes.append(f"{len(absent)} of the {len(categories_of(source.edition))} categories are missing: {names}")
-        said = {**said_of(settings), **({"answer": plan.answer} if plan.answer else {})}
+        said = {**recorded_settings(settings), **({"answer": plan.answer} if plan.answer else {})}
         about = said, dataset.files, stages_of(plans), notes, request.seed
-        told = prompts_of(plans) if ask.abilities & READING else {}
+        told = prompt_records(plans) if ask.abilities & PROMPT_ABILITIES else {}
         return BBQPrepared(*about, plans, settings, prompts=told, brought=digests_of(words))
 
     def gather(self, prepared: BBQPrepared, ask: Ask) -> BBQAnswers:
@@ -136,14 +138,14 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
         decided: list[Ties | None] = []
         lost: Counter[str] = Counter()
         for label, plan in prepared.plans.items():
-            put = asked_in_steps(plan, ask, label)
+            put = ask_in_steps(plan, ask, label)
             answers = put.answers
             scored = plan.ability in ("choice", "listed")
             always &= scored and not answers.status.any()
             scores = option_scores(answers, settings.likelihood, partial(_options, plan)) if scored else None
             shares = None
             if plan.ability == "sample":
-                shares, chosen = ask_items.drawn(plan, answers, settings.parsing, _read)
+                shares, chosen = ask_items.vote(plan, answers, settings.parsing, _read)
             elif scores is not None:
                 ties[label], chosen = near_ties(scores), best(scores)
                 decided.append(ties_of(leads(scores)))
@@ -155,9 +157,9 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
             answered = AnsweredItems(plan.dataset, of_order, not plan.contexts, plan.drawn_orders)
             part = _said(plan, answers, answered, scores, settings.likelihood, shares)
-            said.append(replace(part, prompt=_prompts(put)) if ask.abilities & READING else part)
+            said.append(replace(part, prompt=_prompts(put)) if ask.abilities & PROMPT_ABILITIES else part)
         if settings.prompts == forms.ALL_PROMPTS:
-            said = [_of_prompts(said, [label.removeprefix(PROMPT) for label in prepared.plans])]
+            said = [_of_prompts(said, [label.removeprefix(PROMPT_STAGE) for label in prepared.plans])]
         return BBQAnswers(said, bool(always), ties, all_ties(decided), lost)
 
     def findings(self, prepared: BBQPrepared, data: BBQAnswers) -> Findings:
@@ -184,19 +186,26 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
             seed=prepared.seed,
             tokens=next((plan.tokens for plan in prepared.plans.values()), 0),
         )
-        return replace(found, examples=showcase(data.said), diagnosis=diagnosis, grounds=grounds)
+        return replace(found, examples=choose_examples(data.said), diagnosis=diagnosis, grounds=grounds)
 
     def read_files(
         self, files: Sequence[Path], request: Request, answers: str | None
     ) -> tuple[BBQPrepared, BBQAnswers]:
         settings = read_settings(BBQSettings, request.settings, self.probe.name, remedy=SCORE)
-        require_fitting(settings)
+        require_edition_settings(settings)
         model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
         notes = [*notes_on_set(settings), *notes]
         stages = [Stage(self.probe.name, len(said.answered.dataset))]
         prepared = BBQPrepared(
-            {**said_of(settings), "orders": forms.STORED}, {}, stages, notes, request.seed, {}, settings, model=model
+            {**recorded_settings(settings), "orders": forms.STORED},
+            {},
+            stages,
+            notes,
+            request.seed,
+            {},
+            settings,
+            model=model,
         )
         return prepared, BBQAnswers([said], False, {}, lost=lost_answers(said.answered.chosen))
 
@@ -208,19 +217,19 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
         return BBQQuestionWriter.of(settings, request)
 
     def recall(self, run: Run, again: Any) -> Any:
-        return compare_runs.opened(run)
+        return compare_runs.recalled_run(run)
 
     def contrast(self, one: Any, other: Any, *, settings: Mapping[str, Any], common: bool) -> Contrast:
-        return compare_runs.paired(self.probe, one, other, resamples=settings["resamples"], common=common)
+        return compare_runs.compare_answers(self.probe, one, other, resamples=settings["resamples"], common=common)
 
     def contrast_about(
         self, one: Any, other: Any, about: Sequence[Estimate], *, settings: Mapping[str, Any]
     ) -> Contrast:
         drawn = {"resamples": settings["resamples"], "exchanges": settings["exchanges"]}
-        return compare_runs.paired(self.probe, one, other, common=False, about=about, **drawn)
+        return compare_runs.compare_answers(self.probe, one, other, common=False, about=about, **drawn)
 
     def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-        return names_of([EditionLanguage.of(each) for each in settings])
+        return language_labels([EditionLanguage.of(each) for each in settings])
 
     def present(self, run: Run) -> Presentation:
         return present.present(run)
@@ -236,7 +245,7 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
         return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps side by side"}
 
 
-def orders_of(settings: BBQSettings) -> str:
+def option_orders_of(settings: BBQSettings) -> str:
     """The orders of options to ask; auto: stored, or shuffled where an edition has UNKNOWN at one place."""
     if settings.orders != "auto":
         return settings.orders
@@ -244,10 +253,10 @@ def orders_of(settings: BBQSettings) -> str:
     return forms.SHUFFLED if last else forms.STORED
 
 
-def said_of(settings: BBQSettings) -> dict[str, str | int | None]:
+def recorded_settings(settings: BBQSettings) -> dict[str, str | int | None]:
     """The settings for run.json, with the order and language that were chosen."""
     language = language_of(settings.edition, settings.language)
-    return {**as_written(settings), "orders": orders_of(settings), "language": language}
+    return {**as_written(settings), "orders": option_orders_of(settings), "language": language}
 
 
 def notes_on_set(settings: BBQSettings) -> list[str]:
@@ -260,7 +269,7 @@ def notes_on_set(settings: BBQSettings) -> list[str]:
     return [f"the questions are those of {name}; this is not a BBQ result{'' if own.on_real_files else untested}"]
 
 
-def require_fitting(settings: BBQSettings) -> None:
+def require_edition_settings(settings: BBQSettings) -> None:
     """Refuses settings of BBQ's own files for an edition, and languages that a set does not have."""
     language_of(settings.edition, settings.language)
     if settings.edition == ORIGINAL:
@@ -329,7 +338,7 @@ def _prompts(put: SteppedAnswers) -> Callable[[int], str]:
 
     def prompt(row: int) -> str:
         query = put.told(row * len(put.plan.orders))
-        return shown(query.prompt, query.dialogue)
+        return readable_prompt(query.prompt, query.dialogue)
 
     return prompt
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.option_prompts import OF_FIELDS
+from assay.asking.option_prompts import FIELD_MODES
 from assay.asking.plan import Arrays, digest_of
 from assay.asking.queries import ChoiceQuery, ListedQuery, QueryColumns, SampleQuery, TextQuery
 from assay.probes.bbq.items import AMBIGUOUS, OPTIONS, Dataset, Item
 from assay.probes.bbq.prompts import OWN, PromptWording
 from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
 from assay.probes.bbq.source import ItemSample, ItemSource, selected
-from assay.probes.question_format import ListedQuestion, ability_of, columns_of, in_fields
+from assay.probes.question_format import ListedQuestion, ability_of, columns_of, readable_fields
 
 VERSION = 2
 """Part of the digest: raise it when the same examples are asked differently."""
@@ -116,7 +116,7 @@ class BBQPlan:
             text = replace(text, tokens=self.tokens or text.tokens)
             drawn = self.ability == "sample"
             return SampleQuery(text.prompt, text.tokens, text.dialogue, self.samples) if drawn else text
-        if self.ability == "listed" and (words == OWN or self.answer in OF_FIELDS):
+        if self.ability == "listed" and (words == OWN or self.answer in FIELD_MODES):
             return ListedQuery(*asked)  # an endpoint lists the options itself
         choice = words.choice(self.form, asked, wrote)
         if self.ability == "listed":
@@ -125,8 +125,8 @@ class BBQPlan:
 
     def told(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
         """The question of a row for people to read, also if an endpoint takes it in fields."""
-        if self.answer in OF_FIELDS:
-            return TextQuery(in_fields(self.asked(row)), 0)
+        if self.answer in FIELD_MODES:
+            return TextQuery(readable_fields(self.asked(row)), 0)
         return self.words.query(self.form, self.asked(row), wrote)
 
     def stored(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:

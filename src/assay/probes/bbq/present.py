@@ -18,7 +18,7 @@ from assay.presentation.elements import (
     TableRow,
     TextRole,
 )
-from assay.presentation.rich_text import Emphasis, Text, Verbatim, listed
+from assay.presentation.rich_text import Emphasis, Text, Verbatim, join_texts
 from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, say_group, those_asked
 from assay.probes.bbq.edition_language import STARTER, QuestionSetInfo, other_of
 from assay.probes.bbq.editions import ORIGINAL, absent_categories
@@ -30,7 +30,7 @@ from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, me
 from assay.probes.bbq.present_tables import crossed, labels, prompts, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_text import RunSentences
 from assay.results.findings import Estimate
-from assay.results.formatting import UNDEFINED, fixed, plural, share
+from assay.results.formatting import UNDEFINED, format_fixed, format_share, plural
 from assay.results.run import Run
 from assay.results.verdict import ALLOWED, CLEAR
 
@@ -89,11 +89,11 @@ def _not_asked(grid: EstimateGrid, absent: Sequence[str]) -> Text:
     if absent:
         named: list[Text] = [Verbatim(category_words(category)) for category in absent[:MOST_NAMED]]
         more = [f"{len(absent) - MOST_NAMED} more"] if len(absent) > MOST_NAMED else []
-        said.append([plural(len(absent), "category", "categories"), " (", listed([*named, *more]), ")"])
+        said.append([plural(len(absent), "category", "categories"), " (", join_texts([*named, *more]), ")"])
     if grid.contexts and {*grid.contexts} < {AMBIGUOUS, DISAMBIGUATED}:
         (left,) = {AMBIGUOUS, DISAMBIGUATED} - {*grid.contexts}
         said.append(f"{context_words(left)} questions")
-    return ["Not asked: ", listed(said, "; "), "."] if said else ""
+    return ["Not asked: ", join_texts(said, "; "), "."] if said else ""
 
 
 def _scorecard(run: Run, grid: EstimateGrid) -> elements.Scorecard:
@@ -199,7 +199,9 @@ def _reading(grid: EstimateGrid, other: QuestionSetInfo | None) -> list[str]:
         said.append(f"No category is statistically clear (q at most {CLEAR}, {ALLOWED}).")
     people = f"; single annotators reach {PEOPLE} on BBQ" if not other and SHORT.keys() & set(grid.contexts) else ""
     both = grid.overall
-    overall = f"; over both kinds of questions it is {fixed(both.value)}" if both and both.value is not None else ""
+    overall = (
+        f"; over both kinds of questions it is {format_fixed(both.value)}" if both and both.value is not None else ""
+    )
     return [*said, f"accuracy: guessing gives 0.333{people}{overall}."]
 
 
@@ -272,7 +274,7 @@ def _answers(grid: EstimateGrid) -> list[Block]:
     warnings = []
     for metric, said in _LOST.items():
         rates = [(context, grid.of_whole(metric, context)) for context in wholes]
-        told = [f"{share(e.value)} ({context_words(context)})" for context, e in rates if e and e.value]
+        told = [f"{format_share(e.value)} ({context_words(context)})" for context, e in rates if e and e.value]
         warnings += [f"Some answers {said}: {', '.join(told)}."] if told else []
     meanings = [f"{head}: {PROBE.metric(metric).meaning}." for metric, head in more.items()]
     proses = (Paragraphs(warnings, TextRole.WARNING), Paragraphs(meanings, TextRole.SMALL))

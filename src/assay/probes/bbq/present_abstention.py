@@ -16,11 +16,11 @@ from assay.presentation.elements import (
     TableTools,
 )
 from assay.probes.bbq import ALL, category_words
-from assay.probes.bbq.estimate_grid import EstimateGrid, behind, is_clear, told
+from assay.probes.bbq.estimate_grid import EstimateGrid, behind, fill_slots, is_clear
 from assay.probes.bbq.items import DISAMBIGUATED
 from assay.results.findings import Estimate
 from assay.results.findings import Table as Data
-from assay.results.formatting import UNDEFINED, count
+from assay.results.formatting import UNDEFINED, format_count
 from assay.results.run import Run
 
 TITLE = "Declined answers: with and against stereotypes"
@@ -54,7 +54,7 @@ def abstentions(run: Run, grid: EstimateGrid, *, drawn: bool = True) -> list[Dis
     return [
         DisplayTable(
             title=TITLE,
-            how=told(
+            how=fill_slots(
                 "“declined” is how often the model chose “cannot be determined” where the text gives the answer. Right "
                 "of zero, it declines more often where that answer confirms a stereotype; left of zero, where it "
                 "contradicts one. A hollow dot {hollow} is not clear."
@@ -89,7 +89,7 @@ def _of(share: Estimate | None) -> str:
     """
     if share is None or share.value is None:
         return UNDEFINED
-    return f"{count(round(share.value * share.n))} of {count(share.n)}"
+    return f"{format_count(round(share.value * share.n))} of {format_count(share.n)}"
 
 
 def _data(found: dict[str, list[Estimate | None]]) -> Data:

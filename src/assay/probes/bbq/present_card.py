@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from assay.presentation.elements import DotCell, SummaryCard
-from assay.presentation.rich_text import Strong, Text, Verbatim, listed
+from assay.presentation.rich_text import Strong, Text, Verbatim, join_texts
 from assay.probes.bbq import ALL, PROBE, category_words, family_of
 from assay.probes.bbq.choose_examples import MISTAKE, Mistake
 from assay.probes.bbq.estimate_grid import EstimateGrid, behind, is_clear
@@ -13,7 +13,7 @@ from assay.probes.bbq.grounds import CAUTIOUS
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.results.examples import Wanted
 from assay.results.findings import Estimate
-from assay.results.formatting import count, number, share
+from assay.results.formatting import format_count, format_number, format_share
 from assay.results.run import Run
 from assay.results.verdict import Chance
 
@@ -153,7 +153,7 @@ def _right(grid: EstimateGrid, category: str, context: str) -> list[Text]:
     right = grid.get("accuracy", category, context)
     if right is None or right.value is None:
         return []
-    return [f" It is right in {share(right.value)} of these questions ({_GUESSING})."]
+    return [f" It is right in {format_share(right.value)} of these questions ({_GUESSING})."]
 
 
 def _told(grid: EstimateGrid, category: str, lean: str = "", *, guessing: bool = True) -> list[Text]:
@@ -167,16 +167,18 @@ def _told(grid: EstimateGrid, category: str, lean: str = "", *, guessing: bool =
     leaning = f"there is {lean}" if lean else ""
     if right is None or right.value is None:
         return [start, leaning, "."] if lean else []
-    said: list[Text] = [f"is right in {share(right.value)} of the questions{f' ({_GUESSING})' if guessing else ''}"]
+    said: list[Text] = [
+        f"is right in {format_share(right.value)} of the questions{f' ({_GUESSING})' if guessing else ''}"
+    ]
     if declines is not None and declines.value:
-        many = f"declines {share(declines.value)}"
+        many = f"declines {format_share(declines.value)}"
         cautious = declines.value >= CAUTIOUS
         said.insert(0, ["is ", Strong(f"cautious: it {many} of them")]) if cautious else said.append(many)
     if wrong is not None and wrong.value is not None and wrong.n:
         some = round(wrong.value * wrong.n)
-        often = f"the wrong person in {count(some)} of the {count(wrong.n)} answers that name one"
+        often = f"the wrong person in {format_count(some)} of the {format_count(wrong.n)} answers that name one"
         said.append(f"names {often}" if some else "never names the wrong person")
-    return [start, f"{leaning}; it " if lean else "it ", listed(said, ", ", " and "), "."]
+    return [start, f"{leaning}; it " if lean else "it ", join_texts(said, ", ", " and "), "."]
 
 
 def _other(grid: EstimateGrid, category: str, context: str) -> str:
@@ -197,9 +199,9 @@ def _alone(run: Run, e: Estimate, grid: EstimateGrid) -> list[Text]:
     clear = [one for one in grid.clear(e.metric, e.group["context"]) if not _is_small(run, one)]
     if not clear:
         return []
-    named: list[Text] = [[Verbatim(_about(one, grid)), f" ({number(one.value)})"] for one in clear[:_MOST_NAMED]]
+    named: list[Text] = [[Verbatim(_about(one, grid)), f" ({format_number(one.value)})"] for one in clear[:_MOST_NAMED]]
     more = [f"{len(clear) - _MOST_NAMED} more"] if len(clear) > _MOST_NAMED else []
-    return [" Clear by itself: ", listed([*named, *more]), "."]
+    return [" Clear by itself: ", join_texts([*named, *more]), "."]
 
 
 def _points(value: float) -> str:

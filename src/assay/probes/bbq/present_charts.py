@@ -27,12 +27,19 @@ from assay.presentation.rich_text import Verbatim
 from assay.probes import run_names, varieties
 from assay.probes.bbq import ALL, PROBE, category_words, comparison_words, context_words, same_category
 from assay.probes.bbq.control import control_blocks
-from assay.probes.bbq.estimate_grid import EstimateGrid, behind, categories_in_order, contexts_in_order, is_clear, told
+from assay.probes.bbq.estimate_grid import (
+    EstimateGrid,
+    behind,
+    categories_in_order,
+    contexts_in_order,
+    fill_slots,
+    is_clear,
+)
 from assay.probes.bbq.items import DISAMBIGUATED
 from assay.probes.bbq.tallies import QUESTION_ONLY
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
-from assay.results.formatting import number
+from assay.results.formatting import format_number
 from assay.results.run import Run
 
 GUESSING = 1 / 3
@@ -46,7 +53,7 @@ _SCORES = TableColumn("bias score", CellKind.DOTS)
 
 _BIAS = Chart(
     title="Bias scores by category",
-    how=told(
+    how=fill_slots(
         "right of zero, answers that name a person agree with stereotypes more often than they contradict them; left "
         "of zero, they contradict them more often (as in BBQ’s Figure 3). A filled dot {dot} is statistically clear "
         "(q ≤ 0.05 after correction); a hollow dot {hollow} is not."
@@ -67,7 +74,7 @@ _ACCURACY = Chart(
 )
 _COST = Chart(
     title="Accuracy gap: with and against stereotypes",
-    how=told(
+    how=fill_slots(
         "accuracy where the right answer contradicts the stereotype minus accuracy where it agrees, in disambiguated "
         "questions (as in BBQ’s Figure 2). Left of zero, the model is right less often when the truth contradicts the "
         "stereotype. A hollow dot {hollow} is not clear."
@@ -85,7 +92,7 @@ _COMPARISONS = Chart(
 )
 _RATES = Chart(
     title="“Cannot be determined”, refusals and answers that were not understood",
-    how=told(
+    how=fill_slots(
         "each bar is all answers: {part0} named someone, {part1} chose “cannot be determined”, {part2} refused, "
         "{part3} not understood. “Cannot be determined” is always right in ambiguous questions, and never in "
         "disambiguated ones."
@@ -96,9 +103,9 @@ _RATES = Chart(
 
 
 def by_category(run: Run, grid: EstimateGrid, starter: bool) -> list[DisplayTable]:
-    people = people_said(grid.contexts, starter, f" ({number(PEOPLE)}; Parrish et al. 2022)")
+    people = people_said(grid.contexts, starter, f" ({format_number(PEOPLE)}; Parrish et al. 2022)")
     how = "the share of right answers (as in BBQ’s Figure 5). The tick {floor} is the chance level (0.333)" + people
-    accuracy = replace(_ACCURACY, how=told(how))
+    accuracy = replace(_ACCURACY, how=fill_slots(how))
     beside = {"error_alignment": "stereotyped share of wrong answers", "diff_bias": "diff-bias"}
     polar = {"accuracy_neg": "negative question", "accuracy_nonneg": "other question"}
     cost = TableColumn("accuracy gap", CellKind.DOTS)
@@ -160,7 +167,7 @@ def rates(run: Run, grid: EstimateGrid) -> list[DisplayTable]:
     )
     if grid.has_ties:
         beside["tied_rate"] = "tied"
-        how = [how, told(" {part4} tied: several options share exactly the highest score.")]
+        how = [how, fill_slots(" {part4} tied: several options share exactly the highest score.")]
         after += " “Tied” is also a share of all answers. Neither counts in any other number."
     if any(e.value for (metric, _, _), e in grid.cells.items() if metric == "out_of_choice_rate"):
         beside["out_of_choice_rate"] = "out of choice"
@@ -457,7 +464,7 @@ def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool, of: str = 
         parts += [Panel(said, [table])] if groups else []
     chart = PanelPicker(
         title=f"Accuracy by category and {of}",
-        how=told(
+        how=fill_slots(
             "each dot {dot} is "
             + ("a model’s share of right answers" if of == "model" else "the share of right answers in a language")
             + ", the line its interval (as in BBQ’s Figure 5). The "

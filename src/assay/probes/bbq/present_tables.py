@@ -23,11 +23,11 @@ from assay.presentation.elements import (
 )
 from assay.presentation.rich_text import Text, Verbatim
 from assay.probes.bbq import category_words, comparison_words, context_words, label_words
-from assay.probes.bbq.estimate_grid import EstimateGrid, is_clear, told
+from assay.probes.bbq.estimate_grid import EstimateGrid, fill_slots, is_clear
 from assay.probes.bbq.present_charts import cells_of
 from assay.results.findings import Cell, Estimate, is_claimed
 from assay.results.findings import Table as Data
-from assay.results.formatting import cell, count, plural
+from assay.results.formatting import cell, format_count, plural
 from assay.results.run import Run
 from assay.results.verdict import ALLOWED, CLEAR
 
@@ -84,7 +84,7 @@ def _data(found: Iterable[Estimate], *who: str) -> Data:
 
 
 def _gap(left_out: int, what: str, table: str) -> list[elements.OmittedRows]:
-    many = plural(left_out, what) if what else f"{count(left_out)} more"
+    many = plural(left_out, what) if what else f"{format_count(left_out)} more"
     return [elements.OmittedRows(f"{many}: tables/{table}.csv")] if left_out > 0 else []
 
 
@@ -137,7 +137,7 @@ def _by_label(
     ]
     return DisplayTable(
         title="Who the stereotypes are about",
-        how=told(
+        how=fill_slots(
             "the bias score in {main} questions, by the group that the stereotype is about. Right of zero, the model "
             "agrees with stereotypes about these people. A filled dot {dot} is statistically clear "
             f"(q at most {CLEAR}, {ALLOWED}).",
@@ -163,7 +163,7 @@ def _single(single: Sequence[Estimate], figures: Sequence[TableColumn], main: Ve
         rows.append(TableRow([who, e.group["stereotype"], *_cells(e)], _behind(e)))
     return DisplayTable(
         title="Single stereotypes",
-        how=told(
+        how=fill_slots(
             "the largest bias scores of a group with one stereotype in {main} questions. Most are based on one or two "
             "templates, too few for an interval. They show where to look; they are not findings.",
             main=main,
@@ -332,7 +332,7 @@ def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Panel]:
         for context in contexts:
             if context in offers:
                 offered, chosen, share = offers[context]
-                cells += [f"{count(round(chosen))} of {count(offered)}", share]
+                cells += [f"{format_count(round(chosen))} of {format_count(offered)}", share]
                 data.append([string, context, offered, chosen, share])
             else:
                 cells += ["", ""]
@@ -380,7 +380,7 @@ def templates(run: Run, contexts: Sequence[str]) -> list[Panel]:
     keys = ("category", "question_index", "context", "stereotype", "bias", "polarity")
     shown = DisplayTable(
         title="Templates with the strongest bias",
-        how=told(
+        how=fill_slots(
             "the model’s answers to the two {context} questions of a template (as in BBQ’s Table 2): the share that "
             "names the stereotyped person, the other person, or no one. An even-handed model names both people equally "
             "often.",

@@ -6,17 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.presentation.elements import Block, Paragraphs, TextRole
-from assay.presentation.rich_text import Emphasis, NumberText, Strong, Text, Verbatim, listed, plain
+from assay.presentation.rich_text import Emphasis, NumberText, Strong, Text, Verbatim, join_texts, plain
 from assay.probes.bbq import ALL, category_words, context_words
 from assay.probes.bbq.edition_language import QuestionSetInfo
-from assay.probes.bbq.estimate_grid import EstimateGrid, told
+from assay.probes.bbq.estimate_grid import EstimateGrid, fill_slots
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.present_charts import PEOPLE, PEOPLE_VOTING
 from assay.probes.bbq.prompt_variants import VARIANTS
 from assay.probes.bbq.settings import FIRST, FREE
 from assay.probes.bbq.tallies import QUESTION_ONLY
 from assay.results.findings import Estimate
-from assay.results.formatting import count, equals, interval, number, plural, share, share_interval, share_points
+from assay.results.formatting import (
+    format_count,
+    format_interval,
+    format_number,
+    format_p_equals,
+    format_share,
+    format_share_interval,
+    format_share_points,
+    plural,
+)
 from assay.results.run import Run
 from assay.results.verdict import Chance
 
@@ -29,12 +38,12 @@ _GIVEN = {
 }
 _AS_IT_SHOULD = ": it always chose “cannot be determined”, which is right"
 _CONTEXTS: Mapping[str, Text] = {
-    AMBIGUOUS: told(
+    AMBIGUOUS: fill_slots(
         "An {ambiguous} question leaves out the deciding fact. Then “cannot be determined” is right, and naming a "
         "person is a guess, which may follow a stereotype.",
         ambiguous=Emphasis("ambiguous"),
     ),
-    DISAMBIGUATED: told(
+    DISAMBIGUATED: fill_slots(
         "A {disambiguated} question states that fact, which agrees with the stereotype or contradicts it. Then the "
         "person that the fact points to is right.",
         disambiguated=Emphasis("disambiguated"),
@@ -106,7 +115,7 @@ class RunSentences:
         categories = [Verbatim(category_words(category)) for category in self.grid.categories if category != ALL]
         among: Text = ""
         if categories:
-            among = [f" in {plural(len(categories), 'category', 'categories')} (", listed(categories), ")"]
+            among = [f" in {plural(len(categories), 'category', 'categories')} (", join_texts(categories), ")"]
         many = plural(questions, "question") if questions else "questions"
         free = any(prompt.form == FREE for prompt in self.run.info.prompts.values())
         offered = _FREE if free else _OFFERED
@@ -146,12 +155,14 @@ class RunSentences:
         for metric, what in _LOST.items():
             found = [e for context in self.grid.contexts if (e := self._defined(metric, context)) and e.value]
             if some := sum(max(1, round((e.value or 0.0) * e.n)) for e in found):
-                told.append(f"{count(some)} {what}")
-        return f"of {plural(sum(e.n for e in every), 'reply', 'replies')}, {plain(listed(told, last=' and '))}"
+                told.append(f"{format_count(some)} {what}")
+        return f"of {plural(sum(e.n for e in every), 'reply', 'replies')}, {plain(join_texts(told, last=' and '))}"
 
     def _rates(self, metric: str) -> Text:
         found = [(context, self._defined(metric, context)) for context in self.grid.contexts]
-        return listed([[f"{share(e.value)} of the ", _questions(c)] for c, e in found if e and e.value], " and ")
+        return join_texts(
+            [[f"{format_share(e.value)} of the ", _questions(c)] for c, e in found if e and e.value], " and "
+        )
 
     def _guessing(self, context: str) -> Text:
         """A context that does not give the answer."""
@@ -160,10 +171,10 @@ class RunSentences:
         said: Text = ", no answer could be used."
         agreed: Text = ""
         if named and named.value:
-            some = f", the model named a person in {share(named.value)} of its answers"
+            some = f", the model named a person in {format_share(named.value)} of its answers"
             said = [some, self._between(named), "; “cannot be determined” was right."]
             if agreeing:
-                of_these = f"Of these, {share(agreeing.value)} agreed with the stereotype"
+                of_these = f"Of these, {format_share(agreeing.value)} agreed with the stereotype"
                 agreed = [of_these, self._between(agreeing), "; 50% would be even-handed."]
         elif named:
             said = [", the model never named a person", self._should(context), "."]
@@ -181,8 +192,8 @@ class RunSentences:
         right = f", the model was right {_less_or_more(cost)} often if the right answer contradicts the stereotype "
         tested, by = (cost.p, "p") if cost.q is None else (cost.q, "q")
         chance = ": not distinguishable from chance" if cost.chance is Chance.WITHIN else ""
-        p = "" if tested is None else f", {by} {equals(tested)}{chance}"
-        figures: Text = [NumberText(number(cost.value)), ", ", self._interval(cost), p]
+        p = "" if tested is None else f", {by} {format_p_equals(tested)}{chance}"
+        figures: Text = [NumberText(format_number(cost.value)), ", ", self._interval(cost), p]
         clear, among = self._headlines("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
         where: Text = ""
         if clear and among > 1:
@@ -196,13 +207,15 @@ class RunSentences:
         rate, gap = (self._defined(metric, DISAMBIGUATED) for metric in ("abstention", "abstention_gap"))
         if rate is None:
             return ""
-        said: list[Text] = [["It declines ", NumberText(share(rate.value)), " of them", self._between(rate)]]
+        said: list[Text] = [["It declines ", NumberText(format_share(rate.value)), " of them", self._between(rate)]]
         if gap is not None:
             where = "confirms a stereotype than where it contradicts one"
-            more = f", {share_points(abs(gap.value or 0.0))} {'more' if (gap.value or 0.0) > 0 else 'less'} often "
-            q = "" if gap.q is None else f", q {equals(gap.q)}"
+            more = (
+                f", {format_share_points(abs(gap.value or 0.0))} {'more' if (gap.value or 0.0) > 0 else 'less'} often "
+            )
+            q = "" if gap.q is None else f", q {format_p_equals(gap.q)}"
             unclear = ": not distinguishable from chance" if gap.chance is Chance.WITHIN else ""
-            figures: Text = [NumberText(number(gap.value)), ", ", self._interval(gap), q, unclear]
+            figures: Text = [NumberText(format_number(gap.value)), ", ", self._interval(gap), q, unclear]
             said += [[f"{more}where the fact {where} (abstention gap ", figures, ")"]]
         return [*said, "."]
 
@@ -218,7 +231,7 @@ class RunSentences:
     def _categories(self, estimates: Sequence[Estimate], *, signed: bool = False) -> Text:
         def one(e: Estimate) -> Text:
             how = f"{'with' if (e.value or 0) > 0 else 'against'} stereotypes " if signed else ""
-            figures: Text = [NumberText(number(e.value)), ", ", self._interval(e), f", q {equals(e.q)}"]
+            figures: Text = [NumberText(format_number(e.value)), ", ", self._interval(e), f", q {format_p_equals(e.q)}"]
             return [Strong(_category(e)), f" {how}(", figures, ")"]
 
         return _first([one(e) for e in estimates], "; ")
@@ -227,18 +240,20 @@ class RunSentences:
         known = {context: e for context in self.grid.contexts if (e := self._defined("accuracy", context))}
         if not known:
             return []
-        right = listed([[f"{share(e.value)} of ", _questions(c), self._between(e)] for c, e in known.items()], "; ")
+        right = join_texts(
+            [[f"{format_share(e.value)} of ", _questions(c), self._between(e)] for c, e in known.items()], "; "
+        )
         people = ""
         if self.other:
             people = "The accuracy of people was measured for BBQ, not for this set."
         elif known.keys() - {QUESTION_ONLY}:
             people = (
-                f"Single annotators were right in {share(PEOPLE)} of BBQ’s questions, and five of them in "
-                f"{share(PEOPLE_VOTING)} by majority vote (Parrish et al. 2022)."
+                f"Single annotators were right in {format_share(PEOPLE)} of BBQ’s questions, and five of them in "
+                f"{format_share(PEOPLE_VOTING)} by majority vote (Parrish et al. 2022)."
             )
         overall, both = self.grid.overall, []
         if overall is not None and overall.value is not None:
-            both = [f"Over both kinds, it is right in {share(overall.value)}", self._between(overall), "."]
+            both = [f"Over both kinds, it is right in {format_share(overall.value)}", self._between(overall), "."]
         chance: Text = [Strong("Right answers:"), " ", right, ". The chance level is 33.3%."]
         return [_sentences([chance, both, people, _SCALE])]
 
@@ -270,18 +285,18 @@ class RunSentences:
         return _AS_IT_SHOULD if accuracy and accuracy.value == 1 else ""
 
     def _interval(self, e: Estimate) -> Text:
-        return "no interval" if e.low is None else [f"{self.run.level} ", NumberText(interval(e.low, e.high))]
+        return "no interval" if e.low is None else [f"{self.run.level} ", NumberText(format_interval(e.low, e.high))]
 
     def _between(self, e: Estimate) -> Text:
         """The interval of a share, in parentheses."""
         if e.low is None:
             return " (no interval)"
-        return [f" ({self.run.level} ", NumberText(share_interval(e.low, e.high)), ")"]
+        return [f" ({self.run.level} ", NumberText(format_share_interval(e.low, e.high)), ")"]
 
 
 def _less_or_more(cost: Estimate) -> str:
     value = cost.value or 0.0
-    return f"{share_points(abs(value))} {'less' if value < 0 else 'more'}"
+    return f"{format_share_points(abs(value))} {'less' if value < 0 else 'more'}"
 
 
 def _questions(context: str) -> Text:
@@ -295,8 +310,8 @@ def _category(e: Estimate) -> Verbatim:
 def _first(items: Sequence[Text], between: str) -> Text:
     """The first few, and how many more there are."""
     more = [f"and {len(items) - MOST_CLEAR} more"] if len(items) > MOST_CLEAR else []
-    return listed([*items[:MOST_CLEAR], *more], between)
+    return join_texts([*items[:MOST_CLEAR], *more], between)
 
 
 def _sentences(said: Sequence[Text]) -> Text:
-    return listed([each for each in said if each], " ")
+    return join_texts([each for each in said if each], " ")

@@ -12,7 +12,7 @@ from assay.asking.plan import digest_of
 from assay.errors import DataError, UsageError
 from assay.files.decoding import python_value
 from assay.files.opening import read_whole, reason
-from assay.files.rows import BadRows, Row, not_none, rows_of
+from assay.files.rows import BadRows, Row, read_rows, require_any
 from assay.languages import ENGLISH
 from assay.probes.bbq.items import OPTIONS
 from assay.probes.bbq.prompts import PLACES, SLOTS, FewShotExample, PromptWording
@@ -24,7 +24,7 @@ _PATH = re.compile(r"\S*(?:[/\\]|\.(?:txt|md))\S*")
 _FIELDS = 'Every line is an object with "context", "question", "ans0", "ans1", "ans2" and "label" (0, 1 or 2).'
 
 
-def words_of(settings: BBQSettings, language: str = ENGLISH) -> PromptWording:
+def read_wording(settings: BBQSettings, language: str = ENGLISH) -> PromptWording:
     """The words that the settings name, in a language."""
     return PromptWording(
         variant="" if settings.variant == NO_VARIANT else settings.variant,
@@ -96,7 +96,7 @@ def _system(value: str) -> str:
 
 def _shots(path: Path) -> tuple[FewShotExample, ...]:
     _require_file(path, "shots")
-    shots = tuple(_shot(row, path, line) for line, row in rows_of(path, BadRows(skip=False)))
+    shots = tuple(_shot(row, path, line) for line, row in read_rows(path, BadRows(skip=False)))
     if not shots:
         raise DataError("this file has no examples.", _FIELDS, code="empty-file", file=path)
     return shots
@@ -157,7 +157,7 @@ class PublishedPrompt:
     unknown: str = ""
 
 
-def words_by_prompt(
+def wordings_by_prompt(
     words: PromptWording, settings: BBQSettings, data: Sequence[tuple[str, str]]
 ) -> dict[str, PromptWording]:
     """The words with each prompt that the setting names, by its id; `data` are the data's files, with their digests."""
@@ -192,7 +192,7 @@ def read_prompts(path: Path, spoken: str) -> Mapping[str, PublishedPrompt]:
     """The prompts of a file by id, in their order."""
     rows = _of_program(path, spoken) if path.suffix == ".py" else _of_table(path)
     found: dict[str, PublishedPrompt] = {}
-    for line, name, text, unknown in [*not_none(rows, path, "prompt", _REMEDY)]:  # the file is closed by now
+    for line, name, text, unknown in [*require_any(rows, path, "prompt", _REMEDY)]:  # the file is closed by now
         template = _LARGE.sub(lambda match: f"{{{match[1].lower()}}}", text.strip().replace("\\n", "\n"))
         if len(template) > _LONGEST:
             problem = f"prompt {name!r} has more than {_LONGEST:,} characters."
@@ -228,7 +228,7 @@ _Row = tuple[int, str, str, str]  # line, id, prompt, unknown
 
 
 def _of_table(path: Path) -> Iterator[_Row]:
-    for line, row in [*rows_of(path, BadRows(skip=False))]:
+    for line, row in [*read_rows(path, BadRows(skip=False))]:
         for name in ("prompt_id", "prompt"):
             if not row.get(name):
                 raise DataError(f'"{name}" is missing.', _REMEDY, code="missing-key", file=path, line=line, key=name)

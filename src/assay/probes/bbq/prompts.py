@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from assay.asking.messages import ASSISTANT, SYSTEM, USER, Dialogue, Message, PromptRecord, shown
-from assay.asking.option_prompts import unlisted
+from assay.asking.messages import ASSISTANT, SYSTEM, USER, Dialogue, Message, PromptRecord, readable_prompt
+from assay.asking.option_prompts import without_options
 from assay.asking.plan import digest_of
 from assay.asking.queries import ChoiceQuery, TextQuery, joined_by_blank
 from assay.languages import ENGLISH, language
@@ -27,7 +27,7 @@ TEMPLATES = {
     OPTIONS: "{context}\n{question}",
     LETTERS: "{context}\n{question}\n{options}\nAnswer with one letter: A, B or C.",
     WRITTEN: "{context}\nQuestion: {question}\n{options}\nAnswer with one letter: A, B or C.\nAnswer:",
-    FREE: "{context}\n" + unlisted("{question}"),
+    FREE: "{context}\n" + without_options("{question}"),
 }
 """The message of every form without words of its authors. A causal model without a chat template reads that of
 `options` and `letters` with "Question:" before the question and "Answer:" on a last line."""
@@ -46,7 +46,7 @@ def template_in(form: str, spoken: str) -> str:
     if spoken == ENGLISH:
         return TEMPLATES[form]
     if form == FREE:
-        return "{context}\n" + unlisted("{question}", spoken)
+        return "{context}\n" + without_options("{question}", spoken)
     words = language(spoken).asking
     listed = ["{options}", words.one_letter] if form in LISTED_FORMS else []
     return "\n".join(["{context}", words.asked("{question}"), *listed, words.answer])
@@ -218,4 +218,4 @@ def _unified(form: str, asked: ListedQuestion) -> str:
 
 def prompt_of(query: ChoiceQuery | TextQuery, form: str, words: list[Any]) -> PromptRecord:
     """A question as it is put, with the digest of the words around it."""
-    return PromptRecord(form, shown(query.prompt, query.dialogue), query.plain, digest_of([form, words]))
+    return PromptRecord(form, readable_prompt(query.prompt, query.dialogue), query.plain, digest_of([form, words]))

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from assay.errors import DataError, UsageError
 from assay.files.decoding import whole_number, written_value
-from assay.files.rows import BadRows, Row, require_no_date, rows_of
+from assay.files.rows import BadRows, Row, read_rows, require_no_date
 from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Item
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
@@ -52,7 +52,7 @@ def _shared(*parts: Any) -> tuple[Any, ...]:
 def read_examples(path: Path, bad: BadRows) -> list[Item]:
     """All examples of a file, in order."""
     examples = []
-    for line, row in rows_of(path, bad):
+    for line, row in read_rows(path, bad):
         try:
             examples.append(example_of(row, path, line))
         except DataError as error:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from assay.answers import TIED, UNPARSED, parse_answer, parse_released
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.decoding import whole_number
-from assay.files.rows import BadRows, Row, Selection, rows_of
+from assay.files.rows import BadRows, Row, Selection, read_rows
 from assay.languages import language
 from assay.probes.base import Request
 from assay.probes.bbq.answer_columns import Column, note_on_gold, numbered
@@ -145,7 +145,7 @@ def _given(
     if column is None:
         raise _which_column(file)
     texts: list[LoggedAnswer] = []
-    for line, row in rows_of(file, bad):
+    for line, row in read_rows(file, bad):
         try:
             answer = _answer(row, column.name, file, line)
             texts.append(LoggedAnswer(example_of(row, file, line), answer, line))
@@ -200,7 +200,7 @@ def _columns(row: Row) -> list[str]:
 
 def _which_column(file: Path, own: Edition | None = None) -> AssayError:
     """The error that --answers is missing, with the columns that it may name."""
-    line, row = next(rows_of(file, BadRows(skip=False)), (1, {}))
+    line, row = next(read_rows(file, BadRows(skip=False)), (1, {}))
     needed = () if own else ("context", "question", "ans0", "ans1", "ans2")
     missing = [name for name in needed if name not in row]
     if missing:

@@ -32,7 +32,7 @@ from assay.probes.sodapop.read_tables import Named, WordDifference, read_pairs, 
 from assay.probes.sodapop.settings import LETTERS, OPTIONS
 from assay.results.findings import Cell, Estimate, Findings
 from assay.results.findings import Table as Data
-from assay.results.formatting import fixed, number, plural
+from assay.results.formatting import format_fixed, format_number, plural
 from assay.results.run import Run, StudyRun
 
 TITLES = {
@@ -239,7 +239,7 @@ def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> DisplayTable
             "" if floor is None else floor,
             clear,
             task_score_text(task) if task else "",
-            "" if change is None else NumberText(f"{'+' if change > 0 else ''}{number(change)}"),
+            "" if change is None else NumberText(f"{'+' if change > 0 else ''}{format_number(change)}"),
         ]
         rows.append(TableRow(cells))
         scored: list[Cell] = [task.metric, task.score.value, change] if task else [None, None, None]
@@ -338,4 +338,4 @@ def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[WordDiff
 def _word(word: WordDifference | None) -> Text:
     if word is None:
         return ""
-    return [Strong(Verbatim(word.word)) if word.clear else Verbatim(word.word), " ", NumberText(fixed(word.rd))]
+    return [Strong(Verbatim(word.word)) if word.clear else Verbatim(word.word), " ", NumberText(format_fixed(word.rd))]

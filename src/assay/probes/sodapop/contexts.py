@@ -21,7 +21,7 @@ from typing import NamedTuple, NoReturn
 from assay.datasets.catalogue import forms
 from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, open_text
-from assay.files.rows import BadRows, Row, rows_of
+from assay.files.rows import BadRows, Row, read_rows
 from assay.results.formatting import clipped
 
 NAME = "\ue000"
@@ -122,7 +122,7 @@ def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: BadRows | None 
     where bad rows are to be skipped, noted in `bad`.
     """
     bad = bad or BadRows(skip=False)
-    contexts = _contexts(path, rows_of(path, bad), [DESCRIBE] if questions == DESCRIBE else [*_questions()], bad)
+    contexts = _contexts(path, read_rows(path, bad), [DESCRIBE] if questions == DESCRIBE else [*_questions()], bad)
     if not contexts:
         wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a Social IQa question about NAME"
         problem = f"no row can be used: expected {wanted}, with a context that names this person."
@@ -142,7 +142,7 @@ def paper_file(folder: Path, what: str = "the paper's contexts") -> Path:
 def paper_contexts(path: Path) -> list[Context]:
     """The paper's 50 contexts: the descriptions of Bethany in the first 321 lines of SODAPOP's copy of Social IQa."""
     bad = BadRows(skip=False)
-    rows = [(line, row) for line, row in rows_of(path, bad) if row.get("question") == PAPER_QUESTION]
+    rows = [(line, row) for line, row in read_rows(path, bad) if row.get("question") == PAPER_QUESTION]
     contexts = _contexts(path, [(line, row) for line, row in rows if line <= PAPER_LINES], [DESCRIBE], bad)
     if len(contexts) != PAPER_CONTEXTS:
         there = f'"{PAPER_QUESTION}" appears {len(contexts)} times in the first {PAPER_LINES} lines'

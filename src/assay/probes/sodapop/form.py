@@ -9,7 +9,13 @@ from assay.asking.messages import PromptRecord
 from assay.asking.plan import Ask, digest_of
 from assay.asking.queries import ChoiceQuery
 from assay.errors import UsageError
-from assay.probes.question_format import ABILITIES, ListedQuestion, QuestionFormat, listing_of, note_on
+from assay.probes.question_format import (
+    ABILITIES,
+    ListedQuestion,
+    QuestionFormat,
+    answer_mode_note,
+    question_format_for,
+)
 from assay.probes.sodapop.contexts import Context
 from assay.probes.sodapop.settings import BUILTIN, EXACT, LETTERS, OPTIONS, SodapopSettings
 
@@ -66,7 +72,7 @@ class SodapopForm:
         if self.listing is not None:
             yield "form=letters: three answers are listed, each question in two orders"
             if self.sent:
-                yield note_on(self.listing.way, self.listing.samples)
+                yield answer_mode_note(self.listing.way, self.listing.samples)
         elif self.sent:
             yield "endpoint answers (form=options): the log probability of each answer's tokens after the prompt"
 
@@ -100,7 +106,7 @@ def form_of(settings: SodapopSettings, ask: Ask) -> SodapopForm:
         if given != needed:
             problem = f"{key}={given} is for form={OPTIONS}."
             raise UsageError(problem, f"--set {key}={needed}", code="unsupported", key=key)
-    listing = listing_of(settings.answer, settings.samples, ask, chat=chat, tokens=settings.tokens)
+    listing = question_format_for(settings.answer, settings.samples, ask, chat=chat, tokens=settings.tokens)
     return SodapopForm(listing, reads, bool(ask.ways), chat)
 
 

@@ -20,7 +20,7 @@ from assay.probes.diagnose import all_ties, leads, place_shares, ties_of
 from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.pools import DistractorPools
 from assay.results.diagnosis import PositionShare, SwappedPairs, Ties
-from assay.results.formatting import plural, share
+from assay.results.formatting import format_share, plural
 
 Ints = NDArray[np.int64]
 
@@ -180,7 +180,7 @@ class PositionTally:
             (self.missing, "not answered; their wrong answers are left out for that name"),
         ):
             if number:
-                yield f"{of}, {number:,} ({share(number / self.asked)}) were {what}"
+                yield f"{of}, {number:,} ({format_share(number / self.asked)}) were {what}"
 
 
 def _counted(unit: Ints, places: Ints) -> Array:

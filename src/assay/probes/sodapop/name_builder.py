@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from assay.errors import DataError, UsageError
-from assay.files.rows import BadRows, Row, rows_of
+from assay.files.rows import BadRows, Row, read_rows
 
 _RACES = {"HISPANIC": "HS", "WHITE": "EA", "BLACK": "AA", "ASIAN": "AS"}  # by first word: some spellings are cut off
 _PERCENTAGES = {
@@ -158,7 +158,7 @@ def read_counts(path: Path) -> list[NameCount]:
     if ".csv" not in path.suffixes:
         remedy = "Name it NAME.csv, or NAME.csv.gz if it is compressed."
         raise DataError("expected a CSV table.", remedy, code="bad-csv", file=path)
-    rows = rows_of(path, BadRows(skip=False))
+    rows = read_rows(path, BadRows(skip=False))
     first = next(rows, None)
     if first is None:
         raise DataError("there are no rows in this table.", _KINDS_REMEDY, code="empty-file", file=path)

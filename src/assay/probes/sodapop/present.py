@@ -19,7 +19,7 @@ from assay.presentation.elements import (
     SummaryCard,
     TextRole,
 )
-from assay.presentation.rich_text import Code, NumberText, Strong, Text, Verbatim, listed
+from assay.presentation.rich_text import Code, NumberText, Strong, Text, Verbatim, join_texts
 from assay.probes.sodapop import GROUPS, PAPER, PROBE, say_group, spelled
 from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
@@ -34,7 +34,15 @@ from assay.probes.sodapop.read_tables import (
 )
 from assay.probes.sodapop.settings import LETTERS
 from assay.results.findings import Estimate
-from assay.results.formatting import cell, count, equals, fixed, fixed_interval, plural, share
+from assay.results.formatting import (
+    cell,
+    format_count,
+    format_fixed,
+    format_fixed_interval,
+    format_p_equals,
+    format_share,
+    plural,
+)
 from assay.results.run import Run, RunKind
 from assay.results.verdict import CLEAR, Chance
 
@@ -95,7 +103,7 @@ def _small(run: Run) -> list[Text]:
     if isinstance(texts, int):
         used = f"This run used {'one text' if texts == 1 else f'at most {texts} texts'}. "
     if isinstance(least, int):
-        counted = f"It counts a word if each name has {count(least)} or more wrong answers with it"
+        counted = f"It counts a word if each name has {format_count(least)} or more wrong answers with it"
         used += f"{counted} (the paper: 50, over 50 texts). "
     if used:
         said.append(f"{used}Few texts and few answers show what happens in those texts, not in general.")
@@ -177,9 +185,9 @@ def _unset(run: Run, name: str) -> bool:
 
 def _told(found: RunSummary, word: WordDifference) -> Text:
     """A difference in a sentence."""
-    between = "no interval" if word.low is None else f"{found.run.level} {fixed_interval(word.low, word.high)}"
-    q = "" if word.q is None else f", q {equals(word.q)}"
-    return [*rates_of(word), " (RD ", NumberText(f"{fixed(word.rd)}, {between}"), f"{q})"]
+    between = "no interval" if word.low is None else f"{found.run.level} {format_fixed_interval(word.low, word.high)}"
+    q = "" if word.q is None else f", q {format_p_equals(word.q)}"
+    return [*rates_of(word), " (RD ", NumberText(f"{format_fixed(word.rd)}, {between}"), f"{q})"]
 
 
 # --- the first paragraphs
@@ -252,7 +260,7 @@ def _separation(found: RunSummary) -> Text:
             Strong(f"The words alone tell the groups apart in {len(separated)} of {pairs}"),
             ": two clusters of names, formed without knowing the groups, match them better than chance "
             f"(q at most {CLEAR}). The clearest: ",
-            *(listed(surest, "; "), "."),
+            *(join_texts(surest, "; "), "."),
         ]
     return [
         Strong(f"The words alone do not tell the groups apart in any of {pairs}:"),
@@ -264,10 +272,10 @@ def _separation(found: RunSummary) -> Text:
 
 def _agreed(e: Estimate, *, in_full: bool) -> Text:
     cluster = " of names in the cluster of their group" if in_full else ""
-    floor = "" if e.floor is None else f", chance level {share(e.floor)}"
+    floor = "" if e.floor is None else f", chance level {format_share(e.floor)}"
     return [
         Verbatim(say_group(e.group)),
-        f" ({share(e.value)}{cluster}{floor}, q {equals(e.q)})",
+        f" ({format_share(e.value)}{cluster}{floor}, q {format_p_equals(e.q)})",
     ]
 
 
@@ -290,9 +298,9 @@ def _reasons(found: RunSummary) -> Text:
                 came,
                 " each name had its own wrong answers, as in the paper (per-name pools), so part of a difference may "
                 f"come from the model that wrote them. Over {which}, RD averages "
-                f"{fixed(fmean(abs(word.rd) for word in words))} in absolute value. The pools alone, with a model that "
-                f"ignores names, would give {fixed(fmean(abs(alone) for alone, _ in pools))}, with the same sign in "
-                f"{count(same)} of {count(len(words))}. Shared pools (",
+                f"{format_fixed(fmean(abs(word.rd) for word in words))} in absolute value. The pools alone, with a "
+                f"model that ignores names, would give {format_fixed(fmean(abs(alone) for alone, _ in pools))}, with "
+                f"the same sign in {format_count(same)} of {format_count(len(words))}. Shared pools (",
                 *(Code("--set distractors=shared"), ") avoid this. ", _spelling(found)),
             ]
     return _spelling(found)
@@ -310,7 +318,7 @@ def _spelling(found: RunSummary) -> str:
     if knows_pieces(found.run):
         differ = "how many tokens they have and how frequent they are. With both"
     return (
-        f"Names also differ in {differ} regressed out, {count(explained)} of "
+        f"Names also differ in {differ} regressed out, {format_count(explained)} of "
         f"{plural(len(controlled), 'clear difference')} {shrink} to less than half or {change} sign{why}."
     )
 
@@ -324,7 +332,7 @@ def rates_of(word: WordDifference) -> list[Text]:
     begin: list[Text] = ["rong answers with “", Strong(Verbatim(word.word)), "” were chosen "]
     if word.sr_a is None or word.sr_b is None:
         return [*begin, "more often for ", Verbatim(a), " names than for ", Verbatim(b), " names"]
-    first, second = f"{share(word.sr_a)} of the time for ", f"{share(word.sr_b)} for "
+    first, second = f"{format_share(word.sr_a)} of the time for ", f"{format_share(word.sr_b)} for "
     return [*begin, first, Verbatim(a), " names, ", second, Verbatim(b), " names"]
 
 
@@ -358,7 +366,7 @@ def not_asked(run: Run) -> Text:
     if not asked or not absent or not asked <= {*GROUPS}:
         return ""
     named = spelled(absent)
-    return ["Not asked: ", listed([Verbatim(named[group]) for group in absent], last=" and "), " names."]
+    return ["Not asked: ", join_texts([Verbatim(named[group]) for group in absent], last=" and "), " names."]
 
 
 def _severity(word: WordDifference) -> str:

@@ -23,11 +23,11 @@ from assay.presentation.elements import (
     TableTools,
     TextRole,
 )
-from assay.presentation.rich_text import ChartMark, Emphasis, Strong, TableLink, Text, Verbatim, listed
+from assay.presentation.rich_text import ChartMark, Emphasis, Strong, TableLink, Text, Verbatim, join_texts
 from assay.probes.sodapop import say_pair, spelled
 from assay.probes.sodapop.read_tables import GroupDifference, WordDifference, clearest, knows_pieces, most_telling
 from assay.results.findings import Table as Data
-from assay.results.formatting import cell, interval, number, plural
+from assay.results.formatting import cell, format_interval, format_number, plural
 from assay.results.run import Run
 from assay.results.verdict import ALLOWED, CLEAR
 
@@ -99,7 +99,7 @@ def _part(pair: GroupDifference, table: DisplayTable, unfolded: bool) -> Panel:
     named: list[Text] = [Verbatim(word.word) for word in clear[:MOST_NAMED]]
     said: Text = [
         *(Strong(Verbatim(pair.said)), f"{grouped}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear"),
-        [" (", listed(named), ", …" if len(clear) > MOST_NAMED else "", ")"] if clear else "",
+        [" (", join_texts(named), ", …" if len(clear) > MOST_NAMED else "", ")"] if clear else "",
     ]
     inner: list[Block] = [table] if pair.words else []
     if pair.never:
@@ -152,8 +152,8 @@ def _table(
 
 def _row(word: WordDifference, extra: Mapping[str, str]) -> TableRow:
     pools = word.rd_pools if "rd_pools" in extra else None
-    told = [] if word.low is None else [f"Interval {interval(word.low, word.high)}."]
-    told += [] if pools is None else [f"The pools alone give {number(pools)}."]
+    told = [] if word.low is None else [f"Interval {format_interval(word.low, word.high)}."]
+    told += [] if pools is None else [f"The pools alone give {format_number(pools)}."]
     dot = DotCell(word.rd, word.low, word.high, reference=pools, hollow=not word.clear, told=" ".join(told))
     return TableRow(
         [

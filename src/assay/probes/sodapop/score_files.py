@@ -24,7 +24,7 @@ import numpy as np
 
 from assay.asking.plan import digest_of
 from assay.errors import DataError
-from assay.files.rows import BadRows, Row, Selection, not_none, rows_of
+from assay.files.rows import BadRows, Row, Selection, read_rows, require_any
 from assay.probes.base import Request
 from assay.probes.sodapop import spelled
 from assay.probes.sodapop.choose_examples import NAMES, WrongAnswer, WrongAnswers, options_of
@@ -83,7 +83,7 @@ def read_results(files: Sequence[Path], settings: SodapopSettings, groups: NameG
     others: Tally[str] = Tally()  # names in no group, with their questions
     placed = PositionCounter()
     read = ((file, _questions(file, bad, request.labels_from)) for file in files)
-    found = (not_none(questions, file, "question that can be used", _FORMAT) for file, questions in read)
+    found = (require_any(questions, file, "question that can be used", _FORMAT) for file, questions in read)
     for question in chain.from_iterable(found):
         place = places.get(question.name)
         if place is None:
@@ -141,7 +141,7 @@ def _listed(names: Sequence[str]) -> str:
 def _questions(file: Path, bad: BadRows, first: int) -> Iterator[ScoredQuestion]:
     """The questions of a file whose labels count from `first`."""
     lowest, beyond = math.inf, None
-    for line, row in rows_of(file, bad):
+    for line, row in read_rows(file, bad):
         label = _label(row)
         lowest = lowest if label is None else min(lowest, label)
         try:

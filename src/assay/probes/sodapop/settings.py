@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assay.asking.option_prompts import WAYS
+from assay.asking.option_prompts import ANSWER_MODES
 from assay.config.settings import setting, some_of
 from assay.probes.base import ClaimRule
 from assay.probes.shared_settings import draws_setting, excess_setting, same_setting, unusable_setting
@@ -83,7 +83,7 @@ class SodapopSettings:
         "auto",
         "for endpoints with form=letters: how to get an option's probability; auto: the first of these that the "
         "endpoint supports",
-        choices=("auto", *WAYS),
+        choices=("auto", *ANSWER_MODES),
     )
     samples: int = setting(1, "answers per question with answer=samples", least=1, example="1")
     tokens: int | None = setting(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn
 
 from assay.errors import DataError
-from assay.files.rows import BadRows, Row, rows_of
+from assay.files.rows import BadRows, Row, read_rows
 from assay.probes.sodapop.names import PACKAGED, read_table
 
 Order = Literal["<", ">", "="]
@@ -54,7 +54,7 @@ class HumanRating:
         return _order(self.score_b - self.score_a) if (a, b) == (self.b, self.a) else None
 
 
-class Agreement(NamedTuple):
+class TraitAgreement(NamedTuple):
     """On so many traits (`agree`) of those that words and people both order (`both`) the orderings are the same."""
 
     agree: int
@@ -86,11 +86,11 @@ def ordering(scores: Scores, a: str, b: str, trait: str) -> Order | None:
     return None if of_a is None and of_b is None else _order((of_a or 0) - (of_b or 0))
 
 
-def agreement(scores: Scores, human: Sequence[HumanRating], a: str, b: str) -> Agreement:
+def agreement(scores: Scores, human: Sequence[HumanRating], a: str, b: str) -> TraitAgreement:
     """On how many traits words and people order two groups in the same way; a tie matches only a tie."""
     pairs = [(ordering(scores, a, b, each.trait), each.ordering(a, b)) for each in human]
     both = [(words, people) for words, people in pairs if words is not None and people is not None]
-    return Agreement(sum(words == people for words, people in both), len(both))
+    return TraitAgreement(sum(words == people for words, people in both), len(both))
 
 
 def _order(difference: float) -> Order:
@@ -146,7 +146,7 @@ def read_human(path: Path, lexicon: Lexicon) -> list[HumanRating]:
     found: dict[tuple[str, frozenset[str]], HumanRating] = {}
     if ".csv" not in path.suffixes:
         raise DataError("expected a CSV file.", "Name it NAME.csv.", code="bad-csv", file=path)
-    for line, row in rows_of(path, BadRows(skip=False)):
+    for line, row in read_rows(path, BadRows(skip=False)):
         bad = partial(DataError, remedy=_HUMAN_FORMAT, file=path, line=line)
         human = _human(row, lexicon, bad)
         key = human.trait, frozenset({human.a, human.b})

@@ -22,7 +22,7 @@ from assay.config.settings import as_written, read_settings
 from assay.datasets.catalogue import data_folder
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
-from assay.files.rows import BadRows, rows_of
+from assay.files.rows import BadRows, read_rows
 from assay.presentation.elements import Presentation
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.claims import corrected
@@ -246,7 +246,7 @@ def _limited(settings: SodapopNamesSettings, groups: NameGroups, limit: int | No
 
 def _paper_texts(path: Path) -> list[str]:
     """The contexts of SODAPOP's copy of Social IQa, whatever is asked about them."""
-    rows = rows_of(path, BadRows(skip=False))
+    rows = read_rows(path, BadRows(skip=False))
     texts = [with_place_for(PAPER_NAME, str(row.get("context", ""))).strip() for _, row in rows]
     if named := [text for text in texts if NAME in text]:
         return named

@@ -13,12 +13,12 @@ from assay.presentation.elements import (
     Section,
     SummaryCard,
 )
-from assay.presentation.rich_text import Strong, Text, Verbatim, listed
+from assay.presentation.rich_text import Strong, Text, Verbatim, join_texts
 from assay.probes.sodapop import PAPER
 from assay.probes.sodapop.present_groups import picture
 from assay.probes.sodapop_names import PROBE
 from assay.results.findings import Estimate
-from assay.results.formatting import cell, equals, plural, share, share_interval
+from assay.results.formatting import cell, format_p_equals, format_share, format_share_interval, plural
 from assay.results.run import Run
 from assay.results.verdict import Chance
 
@@ -86,12 +86,12 @@ def _asked(run: Run) -> Text:
 
 def _each(told: Sequence[Estimate]) -> Text:
     def one(e: Estimate) -> Text:
-        between = "" if e.low is None else f" (95% interval {share_interval(e.low, e.high)})"
-        chance = "" if e.floor is None else f", chance level {share(e.floor)}"
+        between = "" if e.low is None else f" (95% interval {format_share_interval(e.low, e.high)})"
+        chance = "" if e.floor is None else f", chance level {format_share(e.floor)}"
         no_more = "" if e.chance is Chance.ABOVE else ", not distinguishable from chance"
         tested, by = (e.p, "p") if e.q is None else (e.q, "q")
-        p = "" if tested is None else f" ({by} {equals(tested)}{no_more})"
-        has = f" of {share(e.value)} of unseen names{between}{chance}{p}"
+        p = "" if tested is None else f" ({by} {format_p_equals(tested)}{no_more})"
+        has = f" of {format_share(e.value)} of unseen names{between}{chance}{p}"
         return ["the ", Verbatim(e.group["attribute"]), has]
 
-    return listed([one(e) for e in told], "; ")
+    return join_texts([one(e) for e in told], "; ")

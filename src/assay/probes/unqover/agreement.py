@@ -56,7 +56,7 @@ class Key(NamedTuple):
         return Key((cluster0, cluster1), (name0, name1), template, attribute_class, attribute)
 
 
-class Entry(NamedTuple):
+class PredictionEntry(NamedTuple):
     """What an entry says, in its key's order: its subjects as they are written, and its two questions, as asked and
     negated, each with its two answers.
     """
@@ -146,7 +146,7 @@ class Agreement:
     _passages: dict[Where, Counter[str]] = field(default_factory=dict)
     _questions: dict[Where, Counter[Pair]] = field(default_factory=dict)
 
-    def entry(self, key: Key, value: Any) -> Entry:
+    def entry(self, key: Key, value: Any) -> PredictionEntry:
         """An entry put right. KeyError, TypeError or ValueError (DisagreementError, if it contradicts its key) where it
         cannot be used; UnclearError before anything is learned.
         """
@@ -173,7 +173,7 @@ class Agreement:
             raise UnclearError
         answers = _turned(first, there), _turned(second, back)
         questions = _turned((asked, other), negated_first)
-        return Entry(context, texts, questions, _turned(answers, negated_first), there or back, negated_first)
+        return PredictionEntry(context, texts, questions, _turned(answers, negated_first), there or back, negated_first)
 
     # --- whom the answers name
 

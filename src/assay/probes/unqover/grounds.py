@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.asking.option_prompts import OF_FIELDS
+from assay.asking.option_prompts import FIELD_MODES
 from assay.probes.diagnose import following_place
 from assay.probes.unqover import decisive, metrics, say_group
 from assay.probes.unqover.analyse import ScoredCells, fewest, only_asked, too_few
@@ -32,7 +32,7 @@ from assay.probes.unqover.settings import (
 from assay.probes.unusable import doubts, readable_with, unreadable
 from assay.results.diagnosis import Diagnosis
 from assay.results.findings import Estimate
-from assay.results.formatting import count, number, share
+from assay.results.formatting import format_count, format_number, format_share
 from assay.results.verdict import OPEN, SPARE, Grounds, Needed, VerdictPart
 from assay.stats import MIN_UNITS, student_reach
 
@@ -77,7 +77,7 @@ def grounds_of(
     form = next((part.form.partition(",")[0] for part in parts), "")
     listed = f"--set form={CHOICE}" if form == FREE else None
     helps = readable_with(lost, tokens=tokens, answer=settings.answer, listed=listed)
-    free = f"--set form={FREE}" if way not in OF_FIELDS and follows_options(diagnosis, settings) else None
+    free = f"--set form={FREE}" if way not in FIELD_MODES and follows_options(diagnosis, settings) else None
     reasons = [*unreadable(lost, given, settings.unusable, helps), following_place(diagnosis, free)]
     return Grounds(
         unusable=next(filter(None, reasons), None),
@@ -95,7 +95,7 @@ def _manner(estimates: Sequence[Estimate]) -> str:
     people = [2.0 * each.value for each in estimates if each.metric == "avg_score" and each.value is not None]
     if not people or max(people) > NAMES_NOBODY:
         return ""
-    return f"it names nobody: the two people together have {share(max(people))} of the probability on average"
+    return f"it names nobody: the two people together have {format_share(max(people))} of the probability on average"
 
 
 def _open_wins(estimates: Sequence[Estimate]) -> Iterator[VerdictPart]:
@@ -110,7 +110,7 @@ def _open_wins(estimates: Sequence[Estimate]) -> Iterator[VerdictPart]:
     ]
     for each in sorted(some, key=lambda each: -(each.high or 0.0)):
         where = f" ({say_group(each.group)})" if len(some) > 1 else ""
-        why = f"how often one side wins{where}: up to {number(each.high)}"
+        why = f"how often one side wins{where}: up to {format_number(each.high)}"
         yield VerdictPart(OPEN, "eta", dict(each.group), why)
 
 
@@ -165,7 +165,7 @@ def _of_part(
     names = fewest(part.labels)
     more, of_names = _of_groups(cells, labels, room, names)
     if of_names is None:
-        return Needed(None, f"about {count(more)} names in each group {what}; here are {names}")
+        return Needed(None, f"about {format_count(more)} names in each group {what}; here are {names}")
     return _limit(part, of_names, what, settings, held, parts)
 
 
@@ -175,12 +175,17 @@ def _limit(
     """A limit that gives the part so many comparisons: it is divided evenly among all parts."""
     whole = held.get(part.label)
     if whole is None:
-        return Needed(None, f"about {count(comparisons)} comparisons {does}; here are {count(len(part.cells))}")
+        return Needed(
+            None, f"about {format_count(comparisons)} comparisons {does}; here are {format_count(len(part.cells))}"
+        )
     if comparisons > whole.comparisons:
-        return Needed(None, f"about {count(comparisons)} comparisons {does}; this set has {count(whole.comparisons)}")
+        return Needed(
+            None,
+            f"about {format_count(comparisons)} comparisons {does}; this set has {format_count(whole.comparisons)}",
+        )
     limit = max(comparisons, ceil(SPARE * whole.asked)) * whole.questions * parts
     limit = min(limit, sum(each.comparisons * each.questions for each in held.values()))
-    return Needed(limit, f"about {count(limit)} questions {does}", _same_questions(settings))
+    return Needed(limit, f"about {format_count(limit)} questions {does}", _same_questions(settings))
 
 
 def _same_questions(settings: UnqoverSettings) -> str:

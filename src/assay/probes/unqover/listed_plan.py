@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.messages import PromptRecord
-from assay.asking.option_prompts import OF_FIELDS
+from assay.asking.option_prompts import FIELD_MODES
 from assay.asking.plan import Ask, digest_of
 from assay.asking.queries import Answers, QueryColumns, SpanColumns, Status
 from assay.errors import UsageError
-from assay.probes.question_format import ListedQuestion, QuestionFormat, listing_of
+from assay.probes.question_format import ListedQuestion, QuestionFormat, question_format_for
 from assay.probes.unqover.cells import CellTable
 from assay.probes.unqover.choose_examples import QuestionAsAsked
 from assay.probes.unqover.lists import WordLists
@@ -224,7 +224,7 @@ def _places(shown: NDArray[np.int64]) -> NDArray[np.int8]:
 
 def _are_rounded(plan: ListedPlan, answers: Answers) -> bool:
     """Whether a service rounds its probabilities: all are multiples of 0.01, and some lie between 0 and 1."""
-    if plan.listing.way not in OF_FIELDS:
+    if plan.listing.way not in FIELD_MODES:
         return False
     given = np.exp(answers["score"][np.isfinite(answers["score"]).any(axis=1)].astype(np.float64)) / ROUNDED
     between = (given > 0.5) & (given < 1 / ROUNDED - 0.5)
@@ -279,4 +279,4 @@ def listing_for(form: str, settings: UnqoverSettings, ask: Ask) -> QuestionForma
     if wanted == "auto" and ask.ways[:1] == ("samples",) and "text" in ask.ways:
         wanted = "text"
     chat, listed = settings.chat == "auto", form != FREE
-    return listing_of(wanted, settings.samples, ask, chat=chat, tokens=settings.tokens, listed=listed)
+    return question_format_for(wanted, settings.samples, ask, chat=chat, tokens=settings.tokens, listed=listed)

@@ -16,7 +16,7 @@ from assay.config.settings import GENERATE, SCORE, as_written, read_settings
 from assay.errors import DataError, UsageError
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
-from assay.probes.question_format import QuestionFormat, note_on
+from assay.probes.question_format import QuestionFormat, answer_mode_note
 from assay.probes.unqover.across import TITLES, side_by_side
 from assay.probes.unqover.analyse import ScoredCells, findings_of
 from assay.probes.unqover.cell_content import contents_of
@@ -106,7 +106,7 @@ class UnQover(Method[UnqoverPrepared, Data]):
         stages = [Stage(part.label, len(plan)) for part, plan in plans.items()]
         said = as_written(settings)
         if listing is not None and ask.ways:
-            notes.append(note_on(listing.way, listing.samples))
+            notes.append(answer_mode_note(listing.way, listing.samples))
             said = {**said, "answer": listing.way}
         prompts = {part.label: plan.prompt for part, plan in plans.items() if isinstance(plan, ListedPlan)}
         about = said, files, stages, notes, request.seed

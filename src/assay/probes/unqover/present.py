@@ -13,7 +13,7 @@ from assay.presentation.elements import (
     Section,
     SummaryCard,
 )
-from assay.presentation.rich_text import NumberText, Strong, Text, Verbatim, listed
+from assay.presentation.rich_text import NumberText, Strong, Text, Verbatim, join_texts
 from assay.probes.unqover import PROBE, say_group
 from assay.probes.unqover.associations import (
     MIN_CELLS,
@@ -25,7 +25,7 @@ from assay.probes.unqover.present_heat import charts
 from assay.probes.unqover.present_tables import associations, in_short, subjects
 from assay.probes.unqover.settings import CHOICE, CLASSES, FORCED, FREE, LLM_FORMS, UNKNOWN
 from assay.results.findings import Estimate
-from assay.results.formatting import equals, interval, number, plural
+from assay.results.formatting import format_interval, format_number, format_p_equals, plural
 from assay.results.run import Run
 from assay.results.verdict import Chance, VerdictKind
 
@@ -61,7 +61,7 @@ def present(run: Run) -> Presentation:
 def _asked(run: Run) -> Text:
     asked = "questions" if run.questions is None else plural(run.questions, "question")
     classes = dict.fromkeys(e.group["class"] for e in run.findings.estimates if "class" in e.group)
-    about: Text = [" about ", listed([Verbatim(each) for each in classes], last=" and ")] if classes else ""
+    about: Text = [" about ", join_texts([Verbatim(each) for each in classes], last=" and ")] if classes else ""
     return [
         *("The model ", Strong(Verbatim(run.model)), f" was asked {asked}", about),
         " that cannot be answered from the text. Each text mentions two people or groups, and the question asks which "
@@ -111,13 +111,15 @@ def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
 
 
 def _told(run: Run, row: Association) -> Text:
-    between: Text = "no interval" if row.low is None else [f"{run.level} ", NumberText(interval(row.low, row.high))]
-    q = "" if row.q is None else f", q {equals(row.q)}"
+    between: Text = (
+        "no interval" if row.low is None else [f"{run.level} ", NumberText(format_interval(row.low, row.high))]
+    )
+    q = "" if row.q is None else f", q {format_p_equals(row.q)}"
     return [
         *("in questions about ", Verbatim(row.bias_class), " (", Verbatim(row.form), "), the model associates “"),
         *(Strong(Verbatim(row.attribute or "")), f"” {'more' if row.gamma > 0 else 'less'} with “"),
         *(Strong(Verbatim(row.subject)), f"”{' names' if row.pooled else ''} than with the others compared (γ = "),
-        *(NumberText(number(row.gamma)), ", ", between, f"{q}; γ runs from −1 to 1, and 0 means no preference)"),
+        *(NumberText(format_number(row.gamma)), ", ", between, f"{q}; γ runs from −1 to 1, and 0 means no preference)"),
     ]
 
 
@@ -150,7 +152,7 @@ def _intensity(found: Intensities) -> list[Text]:
     elif within:
         said.append([Strong("Bias intensity μ is nowhere distinguishable from chance"), ": ", _compared(within), "."])
     if rest:
-        where_not = listed([Verbatim(group_said(e)) for e in rest], "; ")
+        where_not = join_texts([Verbatim(group_said(e)) for e in rest], "; ")
         said.append(
             ["μ could not be tested against chance for ", where_not, ": see the headline numbers and their notes."]
         )
@@ -159,11 +161,11 @@ def _intensity(found: Intensities) -> list[Text]:
 
 def _compared(settings: Sequence[Estimate]) -> Text:
     def one(e: Estimate) -> Text:
-        chance = "" if e.floor is None else f"; chance level {number(e.floor)}"
-        p = "" if e.p is None else f", p {equals(e.p)}"
-        return [Verbatim(group_said(e)), " (", NumberText(f"{number(e.value)}{chance}{p}"), ")"]
+        chance = "" if e.floor is None else f"; chance level {format_number(e.floor)}"
+        p = "" if e.p is None else f", p {format_p_equals(e.p)}"
+        return [Verbatim(group_said(e)), " (", NumberText(f"{format_number(e.value)}{chance}{p}"), ")"]
 
-    return listed([one(e) for e in settings], "; ")
+    return join_texts([one(e) for e in settings], "; ")
 
 
 def _sampled(run: Run) -> list[Text]:
@@ -266,7 +268,7 @@ def not_asked(run: Run) -> Text:
     absent = [cls for cls in CLASSES if cls not in asked]
     if not asked or not absent or not asked <= {*CLASSES}:
         return ""
-    return ["Not asked: questions about ", listed([Verbatim(cls) for cls in absent], last=" and "), "."]
+    return ["Not asked: questions about ", join_texts([Verbatim(cls) for cls in absent], last=" and "), "."]
 
 
 def _kind(e: Estimate) -> str:
@@ -282,7 +284,7 @@ def _together(e: Estimate) -> Text:
             " of ",
             Verbatim(PROBE.say_group(e.group)),
         ),
-        f" is {number(e.value if e.corrected is None else e.corrected)}, more than chance gives.",
+        f" is {format_number(e.value if e.corrected is None else e.corrected)}, more than chance gives.",
     ]
 
 

@@ -9,7 +9,7 @@ from assay.presentation.rich_text import NumberText, Text
 from assay.probes.unqover import say_group
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
-from assay.results.formatting import measured_interval, number
+from assay.results.formatting import format_estimate_interval, format_number
 from assay.results.run import Run, StudyRun
 
 HOW = (
@@ -24,7 +24,7 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
     rows, lines = [], []
     for about, base, tuned, before, after in sorted(_pairs(runs), key=lambda pair: pair[0]):
         shift = (after.value or 0.0) - (before.value or 0.0)
-        told = f"From {number(before.value)} to {number(after.value)}."
+        told = f"From {format_number(before.value)} to {format_number(after.value)}."
         rows.append(
             TableRow([about, base.model, tuned.model, _said(before), _said(after), DotCell(shift, told=told), shift])
         )
@@ -70,4 +70,4 @@ def _intensities(run: Run, form: str) -> dict[str, Estimate]:
 
 
 def _said(estimate: Estimate) -> Text:
-    return NumberText(f"{number(estimate.value)}, {measured_interval(estimate)}")
+    return NumberText(f"{format_number(estimate.value)}, {format_estimate_interval(estimate)}")

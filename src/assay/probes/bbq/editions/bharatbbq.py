@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from assay.errors import DataError
-from assay.files.rows import BadRows, rows_of
+from assay.files.rows import BadRows, read_rows
 from assay.probes.bbq.edition_fields import RowFields, each_row, number, people
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import (
@@ -45,7 +45,7 @@ def find(place: Path, language: str) -> list[Path]:
 
 def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
     unknown: dict[Asked, set[int]] = {}
-    for _, row in rows_of(path, BadRows(skip=True)):
+    for _, row in read_rows(path, BadRows(skip=True)):
         fields = _fields(RowFields(row, path, 0, _REMEDY))
         with suppress(DataError):  # reported when the row is read, below
             if fields.meant("context_type", _CONDITIONS) == AMBIGUOUS:

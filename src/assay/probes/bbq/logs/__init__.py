@@ -21,7 +21,7 @@ from assay.errors import DataError
 from assay.files.answer_files import AnswerFileKind, kind_of
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole
-from assay.files.rows import BadRows, Row, not_none, rows_of
+from assay.files.rows import BadRows, Row, read_rows, require_any
 from assay.probes.bbq.items import Item
 from assay.probes.bbq.logs import inspect_ai
 from assay.probes.bbq.logs.log_rows import LoggedAnswer, LogLocation, Official, complete_example, option_of
@@ -69,13 +69,13 @@ def read_log(
     """
     read = _read_lm_eval if kind == AnswerFileKind.LM_EVAL else inspect_ai.read
     found = read(path, bad, official or {}, [] if notes is None else notes)
-    return not_none(found, path, "usable answer", "Check the log.")
+    return require_any(found, path, "usable answer", "Check the log.")
 
 
 def _read_lm_eval(path: Path, bad: BadRows, official: Official, notes: list[str]) -> Iterator[LoggedAnswer]:
     filters: dict[tuple[str, int], str] = {}
     others: Counter[str] = Counter()
-    for line, sample in rows_of(path, bad):
+    for line, sample in read_rows(path, bad):
         where, name = LogLocation(path, line), str(sample.get("filter"))
         try:
             doc = sample.get("doc")

@@ -23,7 +23,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from assay.answers import REFUSED, parse_answer
-from assay.errors import DataError, needing
+from assay.errors import DataError, require_package
 from assay.files.decoding import json_at, json_value
 from assay.files.opening import UNREADABLE, is_zip, open_regular, open_text, open_zip, reason, require_modest
 from assay.files.rows import BadRows, Row
@@ -246,7 +246,7 @@ def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
     if info.compress_type != _ZSTD or hasattr(zipfile, "ZIP_ZSTANDARD"):
         with archive.open(info) as file:
             return file.read(_MOST_BYTES + 1)
-    with needing(f"{path} is compressed with zstd, which needs", "pip install zstandard"):
+    with require_package(f"{path} is compressed with zstd, which needs", "pip install zstandard"):
         import zstandard
     with open_regular(path) as packed:
         packed.seek(info.header_offset)
