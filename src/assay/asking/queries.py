@@ -440,7 +440,7 @@ QueryColumns = (
 )
 
 
-class ServedModel(NamedTuple):
+class ServerRecord(NamedTuple):
     """Who answered at an endpoint, as its reply says: the model, its version, the server; and when (Unix time)."""
 
     model: str = ""
@@ -449,7 +449,7 @@ class ServedModel(NamedTuple):
     at: float = 0.0
 
 
-_UNKNOWN = ServedModel()
+_UNKNOWN = ServerRecord()
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,7 +466,7 @@ class Answer:
     text: str | None = None
     texts: tuple[str, ...] = ()
     mass: float = 1.0
-    served: ServedModel = _UNKNOWN
+    served: ServerRecord = _UNKNOWN
     billed: tuple[int, int, int] = (0, 0, 0)
 
 
@@ -482,7 +482,7 @@ class Answers:
     to measure; `mass` float32 (row,), the probability of all options together.
     text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest.
     sample: `text` bytes (row, sample), likewise.
-    Endpoints add `model`, `fingerprint` and `server` bytes (row,) and `at` float64 (row,), the fields of `ServedModel`,
+    Endpoints add `model`, `fingerprint` and `server` bytes (row,) and `at` float64 (row,), the fields of `ServerRecord`,
     and `billed` int64 (row, 3): requests, input tokens and output tokens.
     embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.

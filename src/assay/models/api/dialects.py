@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from assay.asking.messages import ASSISTANT, Dialogue, Message, append_option, messages, user_message
 from assay.asking.option_prompts import FIELD_MODES, letters_for, with_lettered_options
-from assay.asking.queries import Answer, ChoiceQuery, ServedModel, Status, TextQuery
+from assay.asking.queries import Answer, ChoiceQuery, ServerRecord, Status, TextQuery
 from assay.models.api.client import LONGEST_NAME
 from assay.models.api.fields import number_at, object_at, objects_at, text_at, tokens_at
 from assay.models.base import Endpoint, Reply
@@ -267,10 +267,10 @@ def first_choice(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return choice if "message" in choice or "logprobs" in choice else {**choice, "message": {}}
 
 
-def served_by(reply: Reply) -> ServedModel:
+def served_by(reply: Reply) -> ServerRecord:
     """Who answered."""
     model, fingerprint = (text_at(reply.content, field)[:LONGEST_NAME] for field in ("model", "system_fingerprint"))
-    return ServedModel(model, fingerprint, reply.server, reply.at)
+    return ServerRecord(model, fingerprint, reply.server, reply.at)
 
 
 def billed(content: Mapping[str, Any]) -> tuple[int, int]:

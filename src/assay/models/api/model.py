@@ -14,7 +14,7 @@ from assay.asking.queries import (
     Query,
     SampleQuery,
     Scoring,
-    ServedModel,
+    ServerRecord,
     Status,
     TextQuery,
 )
@@ -128,7 +128,7 @@ def _written(query: TextQuery) -> Callable[[Mapping[str, Any]], Answer]:
     return partial(TEXT_DIALECT.read, begun=begun or "")
 
 
-def _together(drawn: Sequence[Answer], served: ServedModel) -> Answer:
+def _together(drawn: Sequence[Answer], served: ServerRecord) -> Answer:
     """Several answers to one query, with their common status if they agree."""
     (first, *others) = {each.status for each in drawn}
     texts = tuple(each.text or "" for each in drawn)
