@@ -103,6 +103,24 @@ def test_runs_are_compared_and_judged(environment: Mapping[str, str], runs: Path
     assert "no metric" in assay(environment, runs, *gate, code=1)
 
 
+def test_its_executor_computes_the_same(environment: Mapping[str, str], runs: Path, tmp_path: Path) -> None:
+    model = ("--model", "builtin", "--set", "resamples=50")
+    where = ("--executor", "backwards", "--resume", "never", "--out", "run")
+    assay(environment, tmp_path, "run", "order", *model, *where)
+    assert (tmp_path / "run" / "findings.json").read_bytes() == (runs / "builtin" / "findings.json").read_bytes()
+    said = ("run", "order", *model, "--executor", "backward")
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", *said],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert 'work:DIR, backwards; did you mean "backwards"?' in " ".join(done.stderr.split())
+
+
 def test_somebody_elses_answers_are_scored(environment: Mapping[str, str], tmp_path: Path) -> None:
     rows = [{"pair": [f"a{k}", f"b{k}"], "first": 0.5} for k in range(6)]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -482,8 +482,8 @@ class Answers:
     to measure; `mass` float32 (row,), the probability of all options together.
     text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest.
     sample: `text` bytes (row, sample), likewise.
-    Endpoints add `model`, `fingerprint` and `server` bytes (row,) and `at` float64 (row,), fields of `ServerRecord`, and
-    `billed` int64 (row, 3): requests, input tokens and output tokens.
+    Endpoints add `model`, `fingerprint` and `server` bytes (row,) and `at` float64 (row,), fields of `ServerRecord`,
+    and `billed` int64 (row, 3): requests, input tokens and output tokens.
     embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.
     token: `text` bytes (row,), UTF-8, empty for special tokens; `whole` uint8 (row,): 1 where the text, as a word in a

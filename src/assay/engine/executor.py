@@ -33,6 +33,7 @@ from assay.asking.queries import (
     TextColumns,
 )
 from assay.asking.tokens import Tokens
+from assay.engine.executors import ExecutorRequest
 from assay.engine.store import ArraySource, Block, columns_of
 from assay.errors import ModelError
 from assay.models.base import (
@@ -49,6 +50,8 @@ from assay.models.base import (
 )
 
 T = TypeVar("T")
+
+FORMS = ("local",)
 
 GENERATION = 3
 """Part of every block's key: raise it when the engine or a model computes different numbers than before."""
@@ -112,6 +115,11 @@ class Executor(Protocol):
     def run(
         self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: EngineSettings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]: ...
+
+
+def new(request: ExecutorRequest) -> LocalExecutor:
+    request.require_no_workers()
+    return LocalExecutor(request.load)
 
 
 @dataclass

@@ -25,6 +25,7 @@ from typing import Any, Self
 from assay.asking.plan import AnyPlan, ArrayPlan, Arrays
 from assay.asking.queries import Answers
 from assay.engine.executor import TRIES, ComputedBlock, EngineSettings, LocalExecutor, forward_all
+from assay.engine.executors import LOCAL, ExecutorRequest
 from assay.engine.store import ArraySource, columns_of
 from assay.errors import AssayError, ModelError, UsageError, how_to_install, require_package
 from assay.files.child_environment import Secrets
@@ -35,7 +36,7 @@ AT_ONCE = 2
 """Blocks that a worker has: one is computed while the next is tokenised."""
 PATIENCE = 60.0
 """Seconds without any worker after which there is a warning."""
-LOCAL = "local"
+FORMS = ("ray", "ray:ADDRESS")
 """Ray's address for a cluster that lives as long as this process, on this machine alone."""
 
 
@@ -277,6 +278,12 @@ class RayExecutor:
         if model.device.startswith("cuda"):
             return replace(model, device="cuda")
         return replace(model, threads=model.threads or self._cpus)
+
+
+def new(request: ExecutorRequest) -> RayExecutor:
+    imported()  # a missing library is reported before anything else is done
+    address = request.address or LOCAL
+    return RayExecutor(request.load_elsewhere, address, request.workers, request.gpus, request.key_env)
 
 
 def imported() -> Any:

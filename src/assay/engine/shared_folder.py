@@ -34,6 +34,7 @@ import msgspec
 
 from assay.asking.plan import AnyPlan, ArrayPlan
 from assay.engine.executor import ComputedBlock, EngineSettings, block_key
+from assay.engine.executors import ExecutorRequest
 from assay.engine.plan_json import to_data
 from assay.engine.store import ArraySource, ArrayStore, BadBlockError, BlockStore, columns_of, files_matching
 from assay.errors import AssayError, DataError, ModelError, UsageError
@@ -44,6 +45,8 @@ from assay.files.opening import read_whole, reason
 from assay.models.base import ModelSpec
 
 T = TypeVar("T")
+
+FORMS = ("work:DIR",)
 
 FORMAT = 1
 """Of jobs: raise it when older workers could not read them."""
@@ -170,6 +173,11 @@ class JobFolder:
     def remove(self) -> None:
         self.file.unlink(missing_ok=True)  # first: from now on it is no job
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+def new(request: ExecutorRequest) -> SharedFolderExecutor:
+    request.require_no_workers()
+    return SharedFolderExecutor(Path(request.address).expanduser())
 
 
 @dataclass

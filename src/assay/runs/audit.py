@@ -23,8 +23,7 @@ from assay.engine.ask import LiveAsk, Resume
 from assay.engine.choose_dtype import settled_before
 from assay.engine.endpoints import EndpointExecutor
 from assay.engine.executor import EngineSettings, Executor, LocalExecutor
-from assay.engine.ray_executor import RayExecutor, imported
-from assay.engine.shared_folder import SharedFolderExecutor
+from assay.engine.executors import LOCAL, ExecutorRequest, executor_named
 from assay.engine.spending import Spending
 from assay.engine.store import OWN_BLOCKS, BlockStore
 from assay.errors import DataError, UsageError
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from assay.runs.dry_run import RequestEstimate
 
 PAGE = "report.html"
-LOCAL, RAY, WORK = "local", "ray", "work"
 """The names of the executors: this process, the workers of a Ray cluster, and those in a shared folder (`work:DIR`)."""
 
 
@@ -358,22 +356,10 @@ def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
 def new_executor(
     name: str = LOCAL, workers: int | None = None, gpus: float | None = None, key_env: str = ""
 ) -> Executor:
-    """An executor by its name (`--executor`); it keeps the last model in memory.
-
-    `workers`, `gpus` (for each worker) and `key_env` are Ray's; see `RayExecutor`, which has to be closed.
+    """An executor by its name (`--executor`). `workers`, `gpus` (for each worker) and `key_env` are Ray's, and one that
+    starts workers has to be closed.
     """
-    kind, _, address = name.partition(":")
-    if name not in (LOCAL, RAY) and (kind not in (RAY, WORK) or not address):
-        problem = f"unknown executor {name!r}; expected {LOCAL}, {RAY}, {RAY}:ADDRESS or {WORK}:DIR."
-        raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
-    if kind == RAY:
-        imported()  # a missing library is reported before anything else is done
-        return RayExecutor(load_elsewhere, address or LOCAL, workers, gpus, key_env)
-    for option, given in (("workers", workers), ("gpus-per-worker", gpus)):
-        if given is not None:
-            problem = f"--{option} needs --executor {RAY}."
-            raise UsageError(problem, f"--executor {RAY}", code="bad-option", key=option)
-    return SharedFolderExecutor(Path(address).expanduser()) if kind == WORK else LocalExecutor(load)
+    return executor_named(name, ExecutorRequest(load, load_elsewhere, workers, gpus, key_env))
 
 
 def require_askable(model: ModelSpec, executor: Executor | None) -> None:
