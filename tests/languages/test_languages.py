@@ -10,8 +10,8 @@ import pytest
 
 from assay.answers import REFUSED, UNPARSED, parse_answer
 from assay.files.rows import BadRows
-from assay.languages import CODES, ENGLISH, language
-from assay.probes.bbq.editions import LANGUAGES, edition
+from assay.languages import CODES, ENGLISH, language, language_name
+from assay.probes.bbq.editions import edition
 from raising import raises
 
 FOLDER = Path(__file__).parent
@@ -134,8 +134,11 @@ def test_a_pack_that_is_not_there_is_said() -> None:
         language("xx")
 
 
-def test_a_language_has_one_name() -> None:
-    assert {code: language(code).name for code in CODES} == LANGUAGES
+def test_a_language_has_one_name_and_is_called_by_its_code_without_a_pack() -> None:
+    names = [language_name(code) for code in CODES]
+    assert names[:3] == ["English", "Catalan", "German"]
+    assert len({*names}) == len(CODES)
+    assert language_name("hi") == "hi"
 
 
 def test_only_english_was_checked_by_a_speaker() -> None:

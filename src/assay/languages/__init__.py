@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from string import ascii_lowercase
 
 from assay.errors import UsageError
 
 ENGLISH = "en"
-CODES = (ENGLISH, "es", "ca", "nl", "tr", "de", "ko", "eu", "ja", "hi", "zh")
-"""The languages that have a pack."""
+CODES = (ENGLISH, *sorted({file.name for file in iter_modules([str(Path(__file__).parent)])} - {ENGLISH, "packs"}))
+"""The languages that have a pack: a file in this folder."""
 
 LETTERS = "".join(chr(0xE000 + place) for place in range(len(ascii_lowercase)))
 """Private-use characters that replace letters naming an option, so words and letters can be found in one text."""
@@ -136,3 +138,8 @@ def language(code: str) -> Language:
         raise UsageError(f"there is no language pack {code!r}.", remedy, code="bad-setting", key="language")
     found: Language = import_module(f"{__name__}.{code}").LANGUAGE
     return found
+
+
+def language_name(code: str) -> str:
+    """The name of a language in English, or its code if it has no pack."""
+    return language(code).name if code in CODES else code

@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from assay.languages import language_name
 from assay.presentation.elements import Presentation
 from assay.presentation.rich_text import Code, Strong, Text
 from assay.probes.bbq import PAPER, PROBE
-from assay.probes.bbq.editions import LANGUAGES, ORIGINAL, edition, set_name
+from assay.probes.bbq.editions import ORIGINAL, edition, set_name
 from assay.results.run import Run
 
 SETTINGS = ("edition", "language")
@@ -39,7 +40,7 @@ class EditionLanguage(NamedTuple):
         >>> EditionLanguage("mbbq", "nl").in_language
         'Dutch'
         """
-        return LANGUAGES.get(self.language, self.language)
+        return language_name(self.language)
 
     @property
     def title(self) -> str:
@@ -136,7 +137,7 @@ def other_of(run: Run) -> QuestionSetInfo | None:
         return None
     own = edition(chosen)
     language = run.setting("language") or own.languages[0]
-    name, spoken = set_name(own, language), LANGUAGES.get(language, language)
+    name, spoken = set_name(own, language), language_name(language)
     known = f", about stereotypes known in {own.culture}" if own.culture else ""
     where = f"The questions are in {spoken}{known}."
     differ = " Its questions are other than BBQ’s; do not compare its numbers with BBQ’s."

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import UsageError
 from assay.files.opening import PACKED
+from assay.languages import language_name
 from assay.probes.bbq import same_category
 from assay.probes.bbq.items import CATEGORIES
 from assay.probes.bbq.settings import NAMES as NAMES
@@ -23,11 +24,6 @@ from assay.probes.bbq.settings import ORIGINAL as ORIGINAL
 if TYPE_CHECKING:
     from assay.files.rows import BadRows, Row
     from assay.probes.bbq.items import Item
-
-LANGUAGES = {
-    **{"en": "English", "es": "Spanish", "ca": "Catalan", "nl": "Dutch", "tr": "Turkish", "de": "German"},
-    **{"ko": "Korean", "eu": "Basque", "ja": "Japanese", "hi": "Hindi", "zh": "Chinese"},
-}
 
 
 class EditionRow(NamedTuple):
@@ -113,7 +109,7 @@ def set_name(own: Edition, language: str) -> str:
     >>> set_name(edition("mbbq"), "nl")
     'MBBQ (Dutch)'
     """
-    return f"{own.title} ({LANGUAGES.get(language, language)})" if len(own.languages) > 1 else own.title
+    return f"{own.title} ({language_name(language)})" if len(own.languages) > 1 else own.title
 
 
 def files_at(place: Path, name: str, pattern: str) -> list[Path]:
