@@ -20,10 +20,10 @@ from itertools import product
 
 import numpy as np
 
-from assay.probes.bbq import ALL, metrics
+from assay.probes.bbq import ALL, count_answers, metrics
 from assay.probes.bbq.analyse import ORDER_SENSITIVITY
+from assay.probes.bbq.count_answers import Tally, TallyField
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
-from assay.probes.bbq.metrics import Tally, TallyField
 from bbq_simulated import SIZES, Array, Questions, Scenario, claims, intervals, questions
 
 SETS = {"quick": 1000, "standard": 1000, "paper": 200}
@@ -77,7 +77,7 @@ def simulate(
 
 def as_rows(total: Tally) -> tuple[Array, Array, Array]:
     """s_AMB and its interval, if every question were independent of all others (set,)."""
-    n, named = total[:, TallyField.TARGETED], metrics.named(total)
+    n, named = total[:, TallyField.TARGETED], count_answers.named(total)
     value = metrics.bias_ambiguous(total)
     reach = 1.96 * np.sqrt((named / n - value**2) / n)
     return value, value - reach, value + reach

@@ -17,12 +17,12 @@ from scipy.special import betaincinv, ndtri
 
 from assay.probes.bbq import family_of
 from assay.probes.bbq.analyse import EstimateGroup, cells_of, contributions
+from assay.probes.bbq.count_answers import FIELDS, Tally, TallyField
 from assay.probes.bbq.items import COMPARISONS, CROSSED, DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Item
-from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Tally, TallyField, TallyMetric
 from assay.probes.bbq.settings import CLAIMS, QUICK, STANDARD
 from assay.probes.bbq.source import ItemSample, ItemSource, selected
 from assay.probes.bbq.tables import crossed_of, label_of
-from assay.probes.bbq.tallies import AnsweredItems, ResampledTallies, ResamplingUnits
+from assay.probes.bbq.tallies import MIN_COUNTED, AnsweredItems, ResampledTallies, ResamplingUnits, TallyMetric
 from assay.probes.bbq_starter.method import QUICK as STARTER_QUICK
 from assay.probes.bbq_starter.method import STANDARD as STARTER_STANDARD
 from assay.probes.bbq_starter.method import StarterSource

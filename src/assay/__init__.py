@@ -2,8 +2,8 @@
 
 The public names: `audit` runs a probe on a model, `tour` runs every probe, `score` scores existing answers,
 `load_model` loads a model, `open_run` opens a finished run or tour, `compare` compares runs, `gate` checks runs against
-a policy, and `write_builtin` writes the built-in model as a folder that transformers can load.
-They are loaded when first used, which keeps `import assay` fast.
+a policy, and `write_builtin` writes the built-in model as a folder that transformers can load. `metrics` has the
+papers' formulas. They are loaded when first used, which keeps `import assay` fast.
 
 Importing assay switches off the telemetry of the libraries that it uses, in this process and those that it starts.
 """
@@ -19,6 +19,7 @@ from assay.results import notebook_display
 from assay.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from assay import metrics as metrics
     from assay.models import load_model
     from assay.models.builtin import write_builtin
     from assay.runs.audit import audit
@@ -48,7 +49,13 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__", "metrics"])
+
+
 def __getattr__(name: str) -> Any:
+    if name == "metrics":
+        return _home("metrics")
     if name not in _HOMES:
         raise AttributeError(f"module 'assay' has no attribute {name!r}")
     return getattr(_home(_HOMES[name]), name)

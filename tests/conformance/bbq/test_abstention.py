@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import small_bbq
 from assay.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.analyse import contributions, findings_of
+from assay.probes.bbq.count_answers import FIELDS, TallyField
 from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, Dataset
-from assay.probes.bbq.metrics import FIELDS, TallyField
 from assay.probes.bbq.settings import BBQSettings
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.tallies import AnsweredItems

@@ -13,8 +13,8 @@ import small_bbq
 from assay.answers import REFUSED, UNPARSED
 from assay.probes.bbq import metrics
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
+from assay.probes.bbq.count_answers import FIELDS, TallyField
 from assay.probes.bbq.items import AMBIGUOUS, NEGATIVE
-from assay.probes.bbq.metrics import FIELDS, TallyField
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.tallies import AnsweredItems
 from assay.results.findings import Estimate, Findings

@@ -18,8 +18,8 @@ from assay.probes import method_of
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, findings_of
 from assay.probes.bbq.compare_runs import ItemTallies, RecalledRun, _changes, side_by_side
+from assay.probes.bbq.count_answers import FIELDS, TallyField
 from assay.probes.bbq.items import Dataset
-from assay.probes.bbq.metrics import FIELDS, TallyField
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.tallies import AnsweredItems, counts
 from assay.probes.contrast import ALIKE, Contrast

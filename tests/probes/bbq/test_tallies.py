@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from assay.probes.bbq.analyse import METRICS
+from assay.probes.bbq.count_answers import FIELDS, TallyField
 from assay.probes.bbq.items import AMBIGUOUS
-from assay.probes.bbq.metrics import FIELDS, TallyField
 from assay.probes.bbq.tallies import ResampledTallies, ResamplingUnits
 
 ACCURACY = METRICS[AMBIGUOUS][0]

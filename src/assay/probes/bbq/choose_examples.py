@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.probes.bbq import comparison_words
-from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, AnswerKind
+from assay.probes.bbq.count_answers import AnswerKind
+from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.tables import crossed_of, label_of
 from assay.probes.bbq.tallies import QUESTION_ONLY, AnsweredItems
 from assay.results.examples import MOST, AskedQuestion, Example, Option

@@ -19,13 +19,13 @@ import numpy as np
 
 from assay.errors import DataError
 from assay.probes.base import Probe
-from assay.probes.bbq import BOTH, family_of, metrics, same_category
+from assay.probes.bbq import BOTH, count_answers, family_of, metrics, same_category
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in, overall_in
+from assay.probes.bbq.count_answers import FIELDS, Array, JudgedAnswers, Tally, TallyField
 from assay.probes.bbq.edition_language import ENGLISH, EditionLanguage, language_labels
 from assay.probes.bbq.evasion import beside
 from assay.probes.bbq.items import DISAMBIGUATED
-from assay.probes.bbq.metrics import FIELDS, MIN_COUNTED, Array, Tally, TallyField, TallyMetric
-from assay.probes.bbq.tallies import JudgedAnswers, ResampledTallies, ResamplingUnits, by_unit
+from assay.probes.bbq.tallies import MIN_COUNTED, ResampledTallies, ResamplingUnits, TallyMetric, by_unit
 from assay.probes.contrast import SEED, Common, Contrast, PairedChange, change_of
 from assay.results.findings import Cell, Estimate, Findings, Table
 from assay.results.run import Run
@@ -289,7 +289,7 @@ def _p_of_shares(tally: Tally) -> float:
 
     The error is that of models with the same share (as in a score test), from the templates' residuals.
     """
-    named, biased = metrics.named(tally), tally[..., TallyField.BIASED]  # (model, unit)
+    named, biased = count_answers.named(tally), tally[..., TallyField.BIASED]  # (model, unit)
     total = named.sum(axis=1)
     residual = (biased - biased.sum() / total.sum() * named) / total[:, None]
     error = np.sqrt(((residual[1] - residual[0]) ** 2).sum())

@@ -17,11 +17,21 @@ from numpy.typing import NDArray
 
 from assay.answers import REFUSED, TIED, UNPARSED
 from assay.asking.queries import NONE
-from assay.probes.bbq import ALL, PROBE, category_words, decisive, metrics, of_whole, say_group, those_asked
+from assay.probes.bbq import (
+    ALL,
+    PROBE,
+    category_words,
+    count_answers,
+    decisive,
+    metrics,
+    of_whole,
+    say_group,
+    those_asked,
+)
 from assay.probes.bbq.analyse import WRONG_PERSONS, estimate_of
+from assay.probes.bbq.count_answers import Array, Tally, TallyField
 from assay.probes.bbq.editions import absent_categories
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, QUARTET, Dataset, Item
-from assay.probes.bbq.metrics import Array, Tally, TallyField
 from assay.probes.bbq.settings import FREE, WRITTEN, BBQSettings
 from assay.probes.bbq.tallies import AnsweredItems, ResamplingUnits, counts
 from assay.probes.diagnose import following_place
@@ -179,7 +189,7 @@ class _View:
 
     def _always_unknown(self) -> Iterator[Unusable]:
         total = self.tally[self.told].sum(axis=0)
-        n, rate = float(metrics.understood(total)), float(metrics.unknown_rate(total))
+        n, rate = float(count_answers.understood(total)), float(metrics.unknown_rate(total))
         if n >= FEWEST and rate >= self.settings.always_unknown:
             why = (
                 f"the model says “cannot be determined” in {format_share(rate)} of the questions that the text answers"

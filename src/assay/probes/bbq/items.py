@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -39,17 +38,6 @@ UNKNOWN_STRINGS = (
 COMPARISONS = {"intersectional_a": "a", "intersectional_b": "b", "intersectional_c": "c"}
 """How the other person of a crossed template differs, by the files' subcategory: a in the other attribute only (same
 race), b in race only, c in both. The paper's Appendix H exchanges a and b."""
-
-
-class AnswerKind(StrEnum):
-    """The kinds of answers. TARGET is the person that the stereotype is about."""
-
-    TARGET = "target"
-    NON_TARGET = "non-target"
-    UNKNOWN = "unknown"
-    REFUSED = "refused"
-    UNPARSED = "unparsed"
-    TIED = "tied"  # several options have the highest score
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.bbq.metrics import Array, Tally, TallyMetric
-from assay.probes.bbq.tallies import AnsweredItems, ResampledTallies, ResamplingUnits
+from assay.probes.bbq.count_answers import Array, Tally
+from assay.probes.bbq.tallies import AnsweredItems, ResampledTallies, ResamplingUnits, TallyMetric
 from assay.results.findings import Cell, Estimate, Table
 
 EXCHANGES = 499

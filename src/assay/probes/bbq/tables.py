@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.queries import NONE
-from assay.probes.bbq import metrics
-from assay.probes.bbq.items import DISAMBIGUATED, AnswerKind, Dataset, Item
-from assay.probes.bbq.metrics import Tally, TallyField, TallyMetric
-from assay.probes.bbq.tallies import AnsweredItems, ResamplingUnits
+from assay.probes.bbq import count_answers, metrics
+from assay.probes.bbq.count_answers import AnswerKind, Array, Tally, TallyField
+from assay.probes.bbq.items import DISAMBIGUATED, Dataset, Item
+from assay.probes.bbq.tallies import SIGNED, AnsweredItems, ResamplingUnits, TallyMetric
 from assay.results.findings import Cell, Table
 from assay.stats import sign_flip_p
 
@@ -117,7 +117,7 @@ def _scores(
     for key, own in groups:
         drawn = units.drawn(counted[None], own)
         spread = drawn.of(_bias(key[1]))
-        ends = spread.interval(float(spread.values[0]), spread.again[0], metrics.SIGNED)
+        ends = spread.interval(float(spread.values[0]), spread.again[0], SIGNED)
         cells = [_known(number) for number in (spread.values[0], *ends)]
         p = None if cells[1] is None else float(sign_flip_p(leaning(drawn.tally))[0])
         rows.append([*key, *cells, p, None, round(float(drawn.total[0, TallyField.TARGETED]))])
@@ -125,7 +125,7 @@ def _scores(
     return Table(["category", "context", *about, "bias_score", "low", "high", "p", "q", "n"], rows)
 
 
-def leaning(tally: Tally) -> metrics.Array:
+def leaning(tally: Tally) -> Array:
     """How far the answers to each template lean to the stereotype's side (…, unit), from tallies (…, unit, Field)."""
     return np.asarray(tally[..., TallyField.BIASED] - tally[..., TallyField.COUNTER])
 
@@ -182,10 +182,10 @@ def content_digest(example: Item, target: int) -> str:
 def _bias(context: str) -> TallyMetric:
     """The bias score; templates count where an answer names a person."""
     score = metrics.bias_disambiguated if context == DISAMBIGUATED else metrics.bias_ambiguous
-    return TallyMetric("bias_score", score, metrics.SIGNED, metrics.named, "")
+    return TallyMetric("bias_score", score, SIGNED, count_answers.named, "")
 
 
-def _known(value: metrics.Array) -> float | None:
+def _known(value: Array) -> float | None:
     number = float(value)
     return number if np.isfinite(number) else None
 
