@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from assay.asking.plan import TokenPlan, WordPlan
-from assay.engine.executor import TRIES, ComputedBlock, EngineSettings, LocalExecutor, block_key
+from assay.engine.executor import MAX_WORKER_DEATHS, ComputedBlock, EngineSettings, LocalExecutor, block_key
 from assay.engine.plan_json import of_data, to_data
 from assay.engine.shared_folder import Job, JobFolder, SharedFolderExecutor
 from assay.engine.shared_folder_worker import SharedFolderWorker
@@ -230,7 +230,7 @@ def test_a_block_that_kills_its_workers_ends_the_run_and_is_tried_again_by_the_n
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(list, driver)
         wait_for(place.file.exists)
-        for number in range(1, TRIES + 1):
+        for number in range(1, MAX_WORKER_DEATHS + 1):
             place.claim(BLOCKS[3], number).write_text("dead")
         a_worker(tmp_path, lease=0.2).work(idle=0.8)
         with raises("worker-died", ModelError) as failed:

@@ -24,7 +24,7 @@ from assay.config.toml_file import TomlFile
 from assay.datasets.catalogue import DataSet
 from assay.datasets.download import PartialDownload, fetch
 from assay.engine.ask import LiveAsk, StoredAsk
-from assay.engine.executor import TRIES, LocalExecutor, forward_all
+from assay.engine.executor import MAX_WORKER_DEATHS, LocalExecutor, forward_all
 from assay.engine.ray_executor import _BlockQueue
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
@@ -143,7 +143,7 @@ def read_stored(folder: Path, *, replaced: bool = False) -> None:
 
 def dying_workers(folder: Path) -> None:
     work = _BlockQueue(fake_spec(), FakePlan(100), deque())
-    for _ in range(TRIES):
+    for _ in range(MAX_WORKER_DEATHS):
         work.again(range(32, 48), "connection closed")
 
 

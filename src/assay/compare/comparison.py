@@ -23,6 +23,7 @@ from assay.results.run import Run, RunKind
 from assay.results.verdict import VerdictKind
 from assay.runs.folder import INFO, read_info, read_run
 from assay.runs.score import recollect_answers
+from assay.stats import RESAMPLES
 
 T = TypeVar("T")
 
@@ -30,9 +31,6 @@ DIFFERENCES = "differences"
 TITLE = "Paired differences on the items that both answered (* statistically clear, corrected for all tests)"
 ESTIMATED = ("resamples", "draws", "permutations", "splits", "place_excess", "place_same")
 """Settings that change intervals, or what counts as a finding, but not what was asked."""
-
-RESAMPLES = 1000
-"""For probes without such a setting."""
 
 
 @dataclass(frozen=True)

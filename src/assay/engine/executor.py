@@ -57,7 +57,7 @@ GENERATION = 3
 """Part of every block's key: raise it when the engine or a model computes different numbers than before."""
 
 
-TRIES = 4
+MAX_WORKER_DEATHS = 4
 """How many workers may die with a block, or one after the other while they load a model; then the run ends."""
 
 

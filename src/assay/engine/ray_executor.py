@@ -24,7 +24,7 @@ from typing import Any, Self
 
 from assay.asking.plan import AnyPlan, ArrayPlan, Arrays
 from assay.asking.queries import Answers
-from assay.engine.executor import TRIES, ComputedBlock, EngineSettings, LocalExecutor, forward_all
+from assay.engine.executor import MAX_WORKER_DEATHS, ComputedBlock, EngineSettings, LocalExecutor, forward_all
 from assay.engine.executors import LOCAL, ExecutorRequest
 from assay.engine.store import ArraySource, columns_of
 from assay.errors import AssayError, ModelError, UsageError, how_to_install, require_package
@@ -122,8 +122,8 @@ class _WorkerHandle:
     def replaced_by(self, actor: Any, model: ModelSpec, why: str) -> _WorkerHandle:
         """Its successor after its death; raises if too many died while they loaded the model."""
         died = 0 if self.pid else self.died + 1
-        if died == TRIES:
-            problem = f"{TRIES} workers died while they loaded {model.name}: {why}."
+        if died == MAX_WORKER_DEATHS:
+            problem = f"{MAX_WORKER_DEATHS} workers died while they loaded {model.name}: {why}."
             remedy = "Check that assay is installed on every machine and that the model fits; choose fewer --workers."
             raise ModelError(problem, remedy, code="worker-died", key="workers")
         return _WorkerHandle(actor, died=died)
@@ -347,10 +347,10 @@ class _BlockQueue:
         """Put a block whose worker died before all others; raises if that was the last try."""
         self.todo.appendleft(block)
         self.died[block] += 1
-        if self.died[block] == TRIES:
+        if self.died[block] == MAX_WORKER_DEATHS:
             problem = (
-                f"{TRIES} workers died with questions {block.start} to {block.stop} ({self.plan.ability}) for "
-                f"{self.model.name}: {why}."
+                f"{MAX_WORKER_DEATHS} workers died with questions {block.start} to {block.stop} ({self.plan.ability}) "
+                f"for {self.model.name}: {why}."
             )
             remedy = "If memory ran out, choose fewer --workers or a smaller --block-size. Other answers are stored."
             raise ModelError(problem, remedy, code="worker-died", key=f"{block.start}-{block.stop}")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from assay.asking.plan import AnyPlan
-from assay.engine.executor import TRIES, EngineSettings, LocalExecutor, block_key
+from assay.engine.executor import MAX_WORKER_DEATHS, EngineSettings, LocalExecutor, block_key
 from assay.engine.plan_json import of_data
 from assay.engine.shared_folder import FORMAT, LEASE, Backoff, JobFolder, WorkerFailure, worker_name
 from assay.engine.store import ArrayStore, files_matching
@@ -227,8 +227,9 @@ class SharedFolderWorker:
                     return
                 if block in done:
                     continue
-                if claims[block] >= TRIES:
-                    problem = f"{plural(TRIES, 'worker')} died while computing questions {block.start} to {block.stop}."
+                if claims[block] >= MAX_WORKER_DEATHS:
+                    workers = plural(MAX_WORKER_DEATHS, "worker")
+                    problem = f"{workers} died while computing questions {block.start} to {block.stop}."
                     remedy = "Look into their output, for example for missing memory; then run the same command again."
                     place.fail(block, WorkerFailure("ModelError", problem, remedy, "worker-died"))
                 elif self._claim(place, block, claims[block] + 1):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from assay.results import formatting
+from assay.results.findings import table_path
 from assay.results.run import TaskScore
 
 
@@ -79,7 +80,7 @@ def plain(text: Text) -> str:
         case Verbatim() | NumberText() | Code() | Strong() | Emphasis() | PageLink():
             return plain(text.text)
         case TableLink():
-            return f"tables/{text.table}.csv"
+            return table_path(text.table)
         case ChartMark():
             return ""
     return "".join(map(plain, text))

@@ -6,11 +6,12 @@ from typing import Any
 
 from assay.asking.option_prompts import ANSWER_MODES
 from assay.config.settings import MOST_DRAWS, setting
+from assay.stats import RESAMPLES
 
 
 def draws_setting(help: str) -> Any:
     """How often something is drawn at random."""
-    return setting(1000, help, least=1, most=MOST_DRAWS, example="1000")
+    return setting(RESAMPLES, help, least=1, most=MOST_DRAWS, example=str(RESAMPLES))
 
 
 def answer_setting(auto: str = "the first of these that the endpoint supports") -> Any:

@@ -41,6 +41,7 @@ from assay.report.html_tables import LOOKS, NOTHING, TableRenderer
 from assay.report.page_templates import environment, minus
 from assay.report.shared import on_intervals
 from assay.results.examples import Wanted
+from assay.results.findings import table_path
 from assay.results.formatting import plural
 
 _TAGS = {Verbatim: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
@@ -123,7 +124,7 @@ class ElementRenderer:
         return Markup("").join(map(self.text, text))
 
     def link_to(self, table: str) -> str:
-        return f"{self.place}tables/{quote(table, safe='')}.csv"
+        return f"{self.place}{table_path(quote(table, safe=''))}"
 
     def noted(self, note: str | None) -> Markup:
         """The number of a note, to follow what it explains; empty if there is none."""

@@ -26,7 +26,7 @@ from assay.report.bottom_line import bottom_section
 from assay.report.card_text import card_section
 from assay.report.shared import facts, measured, notes_of, on_intervals, printed, questions_label, readable
 from assay.report.verdict_sections import diagnosis_sections, verdict_sections
-from assay.results.findings import Estimate
+from assay.results.findings import Estimate, table_path
 from assay.results.formatting import clipped, escape_control_characters, format_count, format_number, format_p, plural
 from assay.results.run import Run
 from assay.results.verdict import Chance
@@ -222,7 +222,7 @@ class TerminalPrinter:
     def files(self, run: Run) -> None:
         self.line("Files", "bold")
         lines = [("Run folder", escape_control_characters(str(run.folder)))]
-        lines += [(f"tables/{escape_control_characters(name)}.csv", _holds(run, name)) for name in run.findings.tables]
+        lines += [(table_path(escape_control_characters(name)), _holds(run, name)) for name in run.findings.tables]
         lines += [("findings.json", "the estimates, for programs"), ("run.json", "how the run was made")]
         wide = min(max(len(clipped(name)) for name, _ in lines), 28)
         for name, said in lines:

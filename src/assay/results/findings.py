@@ -245,6 +245,15 @@ class Table(NotebookDisplay):
         return f"Table({len(self.rows):,} rows: {', '.join(self.columns)})"
 
 
+TABLES = "tables"
+"""The folder of a run's tables."""
+
+
+def table_path(name: str) -> str:
+    """Where a table is, from the run's folder."""
+    return f"{TABLES}/{name}.csv"
+
+
 @dataclass(frozen=True)
 class Findings(NotebookDisplay):
     """All findings of a probe about a model; every number is `tidy`.
@@ -293,7 +302,7 @@ class Findings(NotebookDisplay):
             "verdict": None if self.verdict is None else self.verdict.as_json(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_json(),
             "estimates": [estimate.as_json() for estimate in self.estimates],
-            "tables": {name: f"tables/{name}.csv" for name in self.tables},
+            "tables": {name: table_path(name) for name in self.tables},
         }
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

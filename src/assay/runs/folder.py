@@ -24,7 +24,7 @@ from assay.files.lock import LOCK, held, is_new
 from assay.files.opening import read_whole, reason
 from assay.probes import described
 from assay.results.examples import FILE, read_examples, to_lines
-from assay.results.findings import NEAR_TIE, Findings, read_digested, require_schema
+from assay.results.findings import NEAR_TIE, TABLES, Findings, read_digested, require_schema, table_path
 from assay.results.run import Run, RunInfo, Tour
 
 INFO, BLOCKS = "run.json", "blocks.json"
@@ -59,7 +59,7 @@ def _opened(folder: Path, info: RunInfo) -> Run:
 
 def _require_parts(folder: Path, info: RunInfo, digests: Mapping[str, str]) -> None:
     """Refuse files that are not those of the run.json beside them. A run.json without digests cannot tell."""
-    expected = {f"tables/{name}.csv": digest for name, digest in info.table_digests.items()}
+    expected = {table_path(name): digest for name, digest in info.table_digests.items()}
     expected |= {"findings.json": info.findings_digest} if info.findings_digest else {}
     for file, digest in digests.items():
         if file in expected and digest != expected[file]:
@@ -196,7 +196,7 @@ class RunFolder:
     def write_findings(self, findings: Findings) -> None:
         tables = {name: table.to_csv().encode() for name, table in findings.tables.items()}
         for name, content in tables.items():
-            write_atomically(self.path / "tables" / f"{name}.csv", content)
+            write_atomically(self.path / table_path(name), content)
         if findings.examples:
             write_atomically(self.path / FILE, to_lines(findings.examples))
         else:
@@ -226,7 +226,7 @@ def open_for_writing(path: Path, info: RunInfo, resume: Resume) -> Iterator[RunF
                 _require_same(path, before.identity, info.identity)
                 folder.info = replace(info, started=before.started or info.started, backed_off=before.backed_off)
                 folder.finished_before = bool(before.finished) and (path / "findings.json").exists()
-            for place in (path, path / "tables"):
+            for place in (path, path / TABLES):
                 remove_leftovers(place)
             replaced_at_the_end = before is not None and resume is Resume.NEVER
             if not replaced_at_the_end and not (folder.finished_before and resume is Resume.ONLY_MISSING):

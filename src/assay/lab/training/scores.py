@@ -28,14 +28,13 @@ from assay.models.hf import has_types, load_tokenizer, load_weights
 from assay.models.hf_files import libraries
 from assay.models.tokenise import Tokeniser
 from assay.results.findings import Estimate
-from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
+from assay.stats import MIN_UNITS, RESAMPLES, multinomial_weights, percentile_interval
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Units = NDArray[np.int64]
 
 _ROWS = 2048  # asked between two signs of progress
-_RESAMPLES = 1000
 _AT_ONCE = 100  # resamples whose weights are in memory together
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = set(string.punctuation)
@@ -133,7 +132,7 @@ def _ratio(
         return value, None, None, f"no interval: {many} units are too few to resample"
     rng, one = np.random.default_rng(seed), np.zeros(many, np.int64)
     replicates: list[Floats] = []
-    for _ in range(_RESAMPLES // _AT_ONCE):
+    for _ in range(RESAMPLES // _AT_ONCE):
         weights = multinomial_weights(one, _AT_ONCE, rng)
         replicates.append((weights @ above) / np.maximum(weights @ below, 1e-300))
     low, high = percentile_interval(value, np.concatenate(replicates), many, bounds=bounds)

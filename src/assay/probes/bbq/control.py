@@ -35,8 +35,7 @@ from assay.results.findings import Table as Data
 from assay.results.formatting import format_interval, format_number, format_share
 from assay.results.run import Run
 from assay.results.verdict import CLEAR
-
-RESAMPLES = 1000
+from assay.stats import RESAMPLES
 
 
 class ControlComparison(NamedTuple):

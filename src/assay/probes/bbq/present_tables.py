@@ -25,7 +25,7 @@ from assay.presentation.rich_text import Text, Verbatim
 from assay.probes.bbq import category_words, comparison_words, context_words, label_words
 from assay.probes.bbq.estimate_grid import EstimateGrid, fill_slots, is_clear
 from assay.probes.bbq.present_charts import cells_of
-from assay.results.findings import Cell, Estimate, is_claimed
+from assay.results.findings import Cell, Estimate, is_claimed, table_path
 from assay.results.findings import Table as Data
 from assay.results.formatting import cell, format_count, plural
 from assay.results.run import Run
@@ -85,7 +85,7 @@ def _data(found: Iterable[Estimate], *who: str) -> Data:
 
 def _gap(left_out: int, what: str, table: str) -> list[elements.OmittedRows]:
     many = plural(left_out, what) if what else f"{format_count(left_out)} more"
-    return [elements.OmittedRows(f"{many}: tables/{table}.csv")] if left_out > 0 else []
+    return [elements.OmittedRows(f"{many}: {table_path(table)}")] if left_out > 0 else []
 
 
 # --- groups

@@ -29,7 +29,7 @@ from assay.presentation.rich_text import ChartMark
 from assay.probes.sodapop import say_group, spelled
 from assay.probes.sodapop.read_tables import GroupDifference, told_apart
 from assay.results.examples import Wanted
-from assay.results.findings import Cell, Estimate
+from assay.results.findings import Cell, Estimate, table_path
 from assay.results.findings import Table as Data
 from assay.results.formatting import cell, plural
 from assay.results.run import Run
@@ -226,7 +226,7 @@ def names(run: Run) -> list[Block]:
             RowGroup(
                 [
                     *(TableRow([n.name, n.group, *n[2:]], {"name": n.name}) for n in shown),
-                    *([OmittedRows(f"{plural(left_out, 'more name')}: tables/names.csv")] if left_out else []),
+                    *([OmittedRows(f"{plural(left_out, 'more name')}: {table_path('names')}")] if left_out else []),
                 ]
             )
         ],

@@ -27,6 +27,7 @@ from assay.presentation.rich_text import ChartMark, Emphasis, Strong, TableLink,
 from assay.probes.sodapop import say_pair, spelled
 from assay.probes.sodapop.read_tables import GroupDifference, WordDifference, clearest, knows_pieces, most_telling
 from assay.results.findings import Table as Data
+from assay.results.findings import table_path
 from assay.results.formatting import cell, format_interval, format_number, plural
 from assay.results.run import Run
 from assay.results.verdict import ALLOWED, CLEAR
@@ -113,7 +114,7 @@ def _table(
 ) -> DisplayTable:
     a, b = map(Verbatim, pair.sides)
     shown, left_out, pools = pair.words[:most], len(pair.words[most:]), "rd_pools" in extra
-    gap = [OmittedRows(f"{plural(left_out, 'more word')}: tables/words.csv")] if left_out else []
+    gap = [OmittedRows(f"{plural(left_out, 'more word')}: {table_path('words')}")] if left_out else []
     return DisplayTable(
         title=f"Words for {pair.said}",
         how=[

@@ -31,7 +31,7 @@ from assay.probes.unqover.associations import (
     ranked_subjects,
 )
 from assay.probes.unqover.model_ranks import aligned, rank_summary, ranks
-from assay.results.findings import Cell
+from assay.results.findings import Cell, table_path
 from assay.results.findings import Table as Data
 from assay.results.formatting import plural
 from assay.results.run import Run
@@ -159,7 +159,7 @@ def subjects(run: Run) -> list[Block]:
     parts = []
     for (place, rows), (_, (first, last)) in zip(ranked, shown, strict=True):
         left_out = len(rows) - len(first) - len(last)
-        gap = [OmittedRows(f"{plural(left_out, 'more subject')}: tables/subjects.csv")] if left_out else []
+        gap = [OmittedRows(f"{plural(left_out, 'more subject')}: {table_path('subjects')}")] if left_out else []
         table = DisplayTable(
             title=f"Subjects by γ(x): {place_said(place)}",
             anchor="subjects-of",
