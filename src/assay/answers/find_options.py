@@ -254,7 +254,7 @@ def lettered_options(text: str, reading: AnswerPatterns) -> dict[int, int]:
     return places
 
 
-# --- texts as words
+# --- words of a text
 
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼ`´′", "'"))

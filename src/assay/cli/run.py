@@ -203,7 +203,7 @@ def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argpa
     show(runs, folder / "report.html", options, next_commands(runs, options, add_options))
 
 
-# --- the command of the step that helps a run most: other options, or a larger sample; the rest as it was typed
+# --- the command of the next step: other options, or a larger sample; the rest as it was typed
 
 
 NEXT = {"quick": "standard", "standard": "paper"}

@@ -1,4 +1,4 @@
-"""The folder of things that assay reuses: the answers of models, and what is known about endpoints."""
+"""Folders and names of files: where answers are kept for later runs, and names that every system takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "assay"
 
 
-# --- names of files and folders that every system takes: Windows drops dots at the end, and has devices with names
+# --- names that every system takes: Windows drops dots at the end, and has devices with names
 
 
 _DEVICES = {"con", "prn", "aux", "nul"} | {f"{port}{digit}" for port in ("com", "lpt") for digit in range(10)}

@@ -345,7 +345,7 @@ def _is_claimed(q: float | None, least: float | None) -> bool | None:
     return None if q is None or least is None else max(q, least) <= CLEAR
 
 
-# --- q: p-values corrected over a family, which is everything of one kind that a run or a comparison reports
+# --- q of lists: corrected over everything of one kind that a run or a comparison reports
 
 
 def corrected(estimates: Sequence[Estimate], families: Sequence[str | None]) -> list[Estimate]:

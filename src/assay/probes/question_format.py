@@ -258,7 +258,7 @@ def columns_of(queries: Sequence[Any], ability: str, way: str, *, chat: bool) ->
     return _COLUMNS[ability](queries, Scoring(chat=chat, answer=way if ability == "listed" else ""))
 
 
-# --- causal models' scores of options: sums over tokens, or means, since options differ in length
+# --- scores of a causal model: sums over tokens, or means, since options differ in length
 
 
 def option_scores(answers: Answers, how: str, options: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:

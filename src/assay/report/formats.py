@@ -113,7 +113,7 @@ def to_yaml(content: Mapping[str, Any]) -> str:
     return str(yaml.safe_dump(content, sort_keys=False, width=10_000))
 
 
-# --- runs in other formats than a page: Markdown, JSON, CSV and a model card
+# --- every format
 
 
 SCHEMA = 1

@@ -41,7 +41,7 @@ def read_missing(folder: Path) -> dict[str, str]:
         return {}
 
 
-# --- one run: its folder, how it was made, and its findings
+# --- the run
 
 
 Row = Mapping[str, Cell]

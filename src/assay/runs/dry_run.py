@@ -63,7 +63,7 @@ class DryAsk(ABC):
         """The answer to a row of the columns, which is the plan's row `place`."""
 
 
-# --- what a run on an endpoint would send and cost, without sending anything or from a small trial
+# --- how much it would be
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Shrinkage: the likely true values of many noisy numbers, with a prior learnt from all of them."""
+"""Maxima and absolute values of noisy numbers are too large: what corrects them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _drawn(values: Array, widths: Array, noise: Array, share: Array, draws: int,
     return true
 
 
-# --- maxima and absolute values without their upward bias: one half of the data chooses, the other half measures
+# --- cross-fitting: one half of the data chooses, the other half measures
 
 
 def cross_fitted_max(one: Array, other: Array) -> Array:

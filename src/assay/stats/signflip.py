@@ -152,7 +152,7 @@ def _lugannani_rice(sizes: Array, goal: Array, step: Array) -> Array:
     return tail
 
 
-# --- whether a change comes from few units: the sign-flip test of each unit's contribution
+# --- contributions: whether a change comes from few units
 
 
 _ZERO = 1e-12

@@ -1,4 +1,4 @@
-"""The form of the questions: the one that was requested, or the one that suits the model and the words."""
+"""How items are asked: the form of the questions, of an endpoint several answers to each, and asking in two steps."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(names)
 
 
-# --- bBQ on an endpoint: how it is asked, and how several answers to one question are combined
+# --- on an endpoint: how it is asked, and how several answers to one question are combined
 
 
 SHARES = "share of the answers that name the option"
@@ -160,7 +160,7 @@ def vote(
     return counts / named.shape[1], most_named(named, counts)
 
 
-# --- asking in one step or two; the second step's questions contain what the model wrote in the first
+# --- in one step or two: the second step's questions contain what the model wrote in the first
 
 
 WROTE = "(what the model wrote)"

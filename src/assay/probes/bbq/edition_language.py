@@ -86,7 +86,7 @@ def language_labels(varieties: Sequence[EditionLanguage]) -> list[str]:
     ]
 
 
-# --- questions that are not BBQ's own, and what a reader must know of them: assay's starter set, and the editions
+# --- what a reader must know of questions that are not BBQ's own: assay's starter set, and the editions
 
 
 _FEW_TEMPLATES = (

@@ -1,4 +1,4 @@
-"""The user's own words: a prompt, a system prompt and examples, each checked before anything is asked."""
+"""Where the words of prompts come from: the user's own files, checked before anything is asked, or a set's own file."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _require_file(path: Path, name: str) -> None:
         raise UsageError(f"{name} is {path}, which is not a file.", f"--set {name}=FILE", code="bad-setting", key=name)
 
 
-# --- published prompts of a set, read from the set's own file: assay does not repeat their words
+# --- a set's published prompts, from its own file: assay does not repeat their words
 
 
 FILES = ("evaluation_prompts.tsv", "0_evaluation_prompts.tsv", "answer_detection.py")

@@ -323,7 +323,7 @@ def _spelling(found: RunSummary) -> str:
     )
 
 
-# --- a SODAPOP run on a reader's first screen: the clearest word
+# --- the first screen: the clearest word
 
 
 def rates_of(word: WordDifference) -> list[Text]:

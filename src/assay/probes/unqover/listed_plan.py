@@ -231,7 +231,7 @@ def _are_rounded(plan: ListedPlan, answers: Answers) -> bool:
     return bool(between.any() and (np.abs(given - np.round(given)) < 1e-3).all())
 
 
-# --- the form of questions for a model, and how a language model is asked: as set, or what the model supports
+# --- which form: as set, or what the model supports
 
 
 def forms_of(settings: UnqoverSettings, ask: Ask) -> list[str]:

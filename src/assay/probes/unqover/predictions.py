@@ -337,7 +337,7 @@ def _blank_end(buffer: str, at: int, also: str = "") -> int:
     return at
 
 
-# --- unQover's cells from files of predictions; no model is loaded
+# --- the cells of several files; no model is loaded
 
 
 def scored_files(

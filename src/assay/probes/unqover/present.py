@@ -213,7 +213,7 @@ def _score(estimate: Estimate, by_class: bool) -> HeadlineEstimate:
     return HeadlineEstimate(estimate, group_said(estimate), examples, place, PROBE.task(group), (cls, cls))
 
 
-# --- an UnQover run on a reader's first screen: the strongest association, or what is clear in place of one
+# --- the first screen: the strongest association, or what is clear in place of one
 
 
 _ENDS = (-0.5, 0.5)

@@ -156,7 +156,7 @@ class SubjectPairs:
         return paired_spread(by_name, unit_spread(every, n, np.count_nonzero(self.asked, axis=(0, 1))))
 
 
-# --- uncertainty for names in two groups: γ and η of every attribute, and μ and η over all attributes
+# --- names in two groups: γ and η of every attribute, and μ and η over all attributes
 
 
 _TAIL = 0.025  # at either end of an interval
@@ -230,7 +230,7 @@ def group_rows(gamma: ClusteredMeans) -> TableUncertainty:
     return TableUncertainty(np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0), np.stack((p, p)))
 
 
-# --- the chance level of δ, ε and δₒ from drawn answers: what they would be if no probability changed at all
+# --- drawn answers: what δ, ε and δₒ would be if no probability changed at all
 
 
 REPEATS = 20
