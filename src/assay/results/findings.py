@@ -468,10 +468,14 @@ def _as_text(cell: Cell) -> Cell:
 
 def _kind(cells: Iterable[str]) -> type[int] | type[float] | type[str]:
     """The type of a column's cells: whole numbers, numbers or text; a number above LARGEST is text."""
-    matches = [_NUMBER.fullmatch(cell) for cell in cells if cell]
-    if not all(match and (len(match[0]) < _SHORT or abs(float(match[0])) <= LARGEST) for match in matches):
-        return str
-    return float if any(match and (match[1] or match[2]) for match in matches) else int
+    fractions = False
+    for cell in cells:
+        if cell:
+            match = _NUMBER.fullmatch(cell)
+            if match is None or (len(cell) >= _SHORT and abs(float(cell)) > LARGEST):
+                return str
+            fractions = fractions or bool(match[1] or match[2])
+    return float if fractions else int
 
 
 # --- frames

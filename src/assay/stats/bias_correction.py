@@ -12,6 +12,9 @@ _WIDER = np.sqrt(2.0)  # each normal of a prior than the one before
 _NO_SHIFT = 0.5  # the probability, to begin with, that there is no common shift
 
 
+# --- shrinkage: the likely true values of many noisy numbers, with a prior learnt from all of them
+
+
 def posterior_draws(estimates: Array, covariance: Array, draws: int, rng: np.random.Generator) -> Array:
     """Draws (draw, number) of the true values of `estimates` (number,), whose errors have this covariance.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from assay.presentation.rich_text import ChartMark, Text
 from assay.probes.bbq import ALL, BOTH, CONTEXTS, category_words
@@ -81,17 +82,17 @@ class EstimateGrid:
     def get(self, metric: str, category: str, context: str) -> Estimate | None:
         return self.cells.get((metric, category, context))
 
-    @property
+    @cached_property
     def contexts(self) -> list[str]:
         """The contexts of the run, known ones first."""
         return contexts_in_order(context for _, _, context in self.cells)
 
-    @property
+    @cached_property
     def categories(self) -> list[str]:
         """The categories in order of appearance, all together last."""
         return categories_in_order(category for _, category, _ in self.cells)
 
-    @property
+    @cached_property
     def has_ties(self) -> bool:
         return any(e.value for (metric, _, _), e in self.cells.items() if metric == "tied_rate")
 
