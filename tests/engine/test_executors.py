@@ -23,7 +23,7 @@ def test_a_name_gives_the_executor() -> None:
 def test_a_name_that_no_executor_has_is_refused_with_the_forms_that_there_are(name: str) -> None:
     with raises("bad-option", UsageError, key="executor") as caught:
         new_executor(name)
-    assert "local, ray, ray:ADDRESS, work:DIR" in caught.value.problem
+    assert "expected local, ray, ray:ADDRESS or work:DIR" in caught.value.problem
 
 
 def test_a_misspelt_name_comes_with_a_suggestion() -> None:

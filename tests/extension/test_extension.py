@@ -118,7 +118,7 @@ def test_its_executor_computes_the_same(environment: Mapping[str, str], runs: Pa
         check=False,
     )
     assert done.returncode == 2
-    assert 'work:DIR, backwards; did you mean "backwards"?' in " ".join(done.stderr.split())
+    assert 'work:DIR or backwards; did you mean "backwards"?' in " ".join(done.stderr.split())
 
 
 def test_somebody_elses_answers_are_scored(environment: Mapping[str, str], tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def executor_named(name: str, request: ExecutorRequest) -> Executor:
     if kind not in executors() or not _fits(name, _module(kind).FORMS):
         forms = [form for known in executors() for form in _module(known).FORMS]
         close = "." if kind in executors() else suggest(kind, executors())
-        problem = f"unknown executor {name!r}; expected one of: {', '.join(forms)}{close}"
+        problem = f"unknown executor {name!r}; expected {', '.join(forms[:-1])} or {forms[-1]}{close}"
         raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
     executor: Executor = _module(kind).new(replace(request, address=address))
     return executor
