@@ -250,7 +250,8 @@ class BaseColumns:
     def _columns(self) -> list[StringColumn | Ints]:
         columns = [each for each in self._values() if not isinstance(each, int | Scoring | None)]
         return [
-            each if isinstance(each, StringColumn | np.ndarray) else StringColumn.in_order(each) for each in columns
+            column if isinstance(column, StringColumn | np.ndarray) else StringColumn.in_order(column)
+            for column in columns
         ]
 
 

@@ -73,7 +73,7 @@ def _done(arguments: Sequence[str]) -> int:
         parser = _parser()
         if "_ARGCOMPLETE" in os.environ:
             completion.complete(parser, _all(parser))
-        if not_text := next((each for each in arguments if not _is_text(each)), None):
+        if not_text := next((argument for argument in arguments if not _is_text(argument)), None):
             parser.error(f"{not_text!r} is not UTF-8")
         options = parser.parse_args(arguments)
         if not hasattr(options, "call"):

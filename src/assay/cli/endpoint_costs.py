@@ -76,7 +76,7 @@ def say_tour(calls: Mapping[str, RequestEstimate], spending: Spending) -> int:
     parts = ", ".join(f"{name} {each.requests:,}{_limited(each)}" for name, each in calls.items())
     print(f"requests by probe: {parts}", file=sys.stderr)
     _say([*calls.values()], spending, file=sys.stderr)
-    return sum(each.unsent for each in calls.values())
+    return sum(call.unsent for call in calls.values())
 
 
 def _say(every: Sequence[RequestEstimate], spending: Spending, file: Any = None) -> None:

@@ -79,14 +79,14 @@ class Comparison(NotebookDisplay):
             ],
             "notes": list(self.notes),
             "remarks": {name: list(said) for name, said in self.remarks.items()},
-            "differences": [each.as_json() for each in self.differences],
+            "differences": [difference.as_json() for difference in self.differences],
             "tables": {name: list(table.records()) for name, table in {**self.tables, **self._drawn()}.items()},
         }
 
     def _drawn(self) -> dict[str, Table]:
         """The data of the charts in `sections`, by the names of their files."""
-        charts = (each for section in self.sections for each in section.blocks if isinstance(each, Chart))
-        return {each.file: each.data for each in charts if each.data is not None}
+        charts = (block for section in self.sections for block in section.blocks if isinstance(block, Chart))
+        return {chart.file: chart.data for chart in charts if chart.data is not None}
 
 
 def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
@@ -142,7 +142,7 @@ def _compare_tours(tours: Mapping[Path, Mapping[str, Path]], common: bool) -> Co
             notes.append(f"{probe} was not compared: {error.problem}")
     if not parts:
         raise refused[0]
-    differences = [each for part in parts for each in part.differences]
+    differences = [difference for part in parts for difference in part.differences]
     return Comparison([*map(str, tours)], names, {}, {}, differences, {}, notes, "tour", parts)
 
 

@@ -135,11 +135,11 @@ def difference_table(differences: Sequence[Difference]) -> Table:
     """All that is known about the differences, one row for each."""
     columns = ("model", "baseline", "metric", "group", "baseline_value", "model_value", "change", "low", "high")
     rows: list[Sequence[Cell]] = []
-    for each in differences:
-        change, worse = each.change, each.worse
+    for difference in differences:
+        change, worse = difference.change, difference.worse
         group = "; ".join(f"{key}={value}" for key, value in change.group.items())
-        about = [each.model, each.baseline, change.metric, group, each.before, each.after]
+        about = [difference.model, difference.baseline, change.metric, group, difference.before, difference.after]
         judged: list[Cell] = [None] * 3 if worse is None else [worse.value, worse.low, worse.high]
         numbers = [change.value, change.low, change.high, change.p, change.q, change.n]
-        rows.append([*about, *numbers, *judged, int(each.clear), change.note])
+        rows.append([*about, *numbers, *judged, int(difference.clear), change.note])
     return Table((*columns, "p", "q", "n", "worse", "worse_low", "worse_high", "clear", "note"), rows)

@@ -67,18 +67,18 @@ def _leaderboard(runs: Sequence[Run]) -> Leaderboard:
     for own, reason in zip(sets, reasons, strict=True):
         found = models.rankings(own, reason if rankings else "")
         rankings += found
-        ranked = {id(each.run) for ranking in found for each in ranking.models}
+        ranked = {id(model.run) for ranking in found for model in ranking.models}
         alone = reason or next(filter(None, reasons), "no other run has this estimate")
         why |= {place: alone for place in own if id(runs[place]) not in ranked}
     names, languages = models.names, _in_languages(runs)
-    told = {run for each in languages for run in each.runs}
+    told = {run for language in languages for run in language.runs}
     unranked = [
         UnrankedModel(runs[place], names[place], said)
         for place, said in sorted(why.items())
         if said and str(runs[place].folder) not in told
     ]
     sections = [language_section(each, f"languages{place}") for place, each in enumerate(languages, 1)]
-    return Leaderboard(runs[0].probe, rankings, unranked, sections, [each.content() for each in languages])
+    return Leaderboard(runs[0].probe, rankings, unranked, sections, [language.content() for language in languages])
 
 
 def _in_languages(runs: Sequence[Run]) -> list[Comparison]:
@@ -187,8 +187,8 @@ class _ComparedRuns:
             smallest = self._smallest((one, other), key)
             found.append(ModelPair(self.names[one], self.names[other], worse, own, known, clear, smallest))
         models = [
-            RankedModel(self.runs[each], self.names[each], self._headlines(each)[key], 1 + less[each])
-            for each in places
+            RankedModel(self.runs[place], self.names[place], self._headlines(place)[key], 1 + less[place])
+            for place in places
         ]
         metric = self.probe.metric(key[0])
         models.sort(key=lambda each: (each.rank, metric.badness(shown_value(each.estimate))))
@@ -207,7 +207,7 @@ class _ComparedRuns:
         found = self._contrast(one, other)
         if isinstance(found, str):
             return None
-        return next((each for each in found.changes if key_of(each.change) == key), None)
+        return next((change for change in found.changes if key_of(change.change) == key), None)
 
 
 def shown_value(estimate: Estimate) -> float:

@@ -76,7 +76,9 @@ def present_comparison(comparison: Comparison) -> list[Section]:
     parts = comparison.parts or (comparison,)
     several = len(comparison.models) > 2
     own = [_part(part, several, f"p{number}") for number, part in enumerate(parts, 1)]
-    together = [replace(each, title="The languages side by side", anchor="languages") for each in comparison.sections]
+    together = [
+        replace(section, title="The languages side by side", anchor="languages") for section in comparison.sections
+    ]
     return [_in_short(parts, several), *together, *own, _compared(comparison)]
 
 
@@ -182,7 +184,7 @@ def _counted(part: Comparison) -> tuple[str, list[Difference]]:
     """
     tested, clear = tested_and_clear(changed(part.differences))
     if not tested:
-        some = any(each.change.p is not None for each in part.differences)
+        some = any(difference.change.p is not None for difference in part.differences)
         return "No number differs." if some else "No difference could be tested.", []
     if not clear:
         none = f"None of the {tested} differences is" if tested > 1 else "The one difference is not"
@@ -359,7 +361,7 @@ def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Secti
     said = [f"{numbers[name]} {each}" if several else each for name, each in _counts(part)]
     said += _notes(part)
     blocks += [Paragraphs(said, TextRole.SMALL)] if said else []
-    blocks += [each for section in part.sections for each in section.blocks if not isinstance(each, PanelPicker)]
+    blocks += [block for section in part.sections for block in section.blocks if not isinstance(block, PanelPicker)]
     blocks += _printed_differences(part, numbers)
     if part.remarks:
         blocks.append(Paragraphs(_remarks(part, numbers, several)))

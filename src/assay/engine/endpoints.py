@@ -262,7 +262,7 @@ class _RequestLoop:
         replies = [reply for reply in row.replies if reply is not None]
         whole = len(replies) == len(row.calls)
         answer = self.model.read(row.query, scoring, replies) if whole else Answer(Status.FAILED)
-        cost = len(replies), sum(each.input_tokens for each in replies), sum(each.output_tokens for each in replies)
+        cost = len(replies), sum(reply.input_tokens for reply in replies), sum(reply.output_tokens for reply in replies)
         row.block.answers[row.place] = replace(answer, billed=cost)
         self.answered_at = asyncio.get_running_loop().time()
         self.advance(1)

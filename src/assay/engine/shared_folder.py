@@ -305,9 +305,9 @@ def _name(block: range) -> str:
 
 def _ranges(files: Iterable[Path]) -> Iterator[tuple[range, Path]]:
     """Files that are named after blocks, with these; others are not assay's."""
-    for each in files:
-        if name := _OF_BLOCK.fullmatch(each.name):
-            yield range(int(name[1]), int(name[2])), each
+    for file in files:
+        if name := _OF_BLOCK.fullmatch(file.name):
+            yield range(int(name[1]), int(name[2])), file
 
 
 def _write(path: Path, content: Any) -> None:

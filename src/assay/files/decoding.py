@@ -201,7 +201,7 @@ def _require_flat(value: Any) -> list[list[Any]]:
             return levels
         if len(levels) > DEEPEST:
             raise ValueError(_TOO_DEEP)
-        levels.append([inner for each in holders for inner in (each.values() if type(each) is dict else each)])
+        levels.append([inner for holder in holders for inner in (holder.values() if type(holder) is dict else holder)])
 
 
 def whole(written: str) -> int:

@@ -99,7 +99,10 @@ class _Gate:
                 raise UsageError(
                     problem, "Name a baseline in the same language.", code="not-comparable", key="baseline"
                 )
-            worse = {key_of(each.change): each.worse or each.change.note or "" for each in comparison.differences}
+            worse = {
+                key_of(difference.change): difference.worse or difference.change.note or ""
+                for difference in comparison.differences
+            }
             self.compared[key] = _BaselineComparison(worse, comparison.notes)
         return self.compared[key]
 

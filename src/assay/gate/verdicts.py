@@ -39,13 +39,13 @@ class LimitResult:
 
     @property
     def outcome(self) -> Outcome:
-        found = {each.outcome for each in self.judgements}
+        found = {judgement.outcome for judgement in self.judgements}
         return next(outcome for outcome in (Outcome.FAIL, Outcome.PASS, Outcome.SKIP) if outcome in found)
 
     @property
     def nearest(self) -> Judgement | None:
         """The verdict whose bound is nearest to the limit, or furthest beyond it."""
-        judged = [each for each in self.judgements if each.margin is not None]
+        judged = [judgement for judgement in self.judgements if judgement.margin is not None]
         return min(judged, key=lambda each: each.margin or 0.0, default=None)
 
 
@@ -76,7 +76,7 @@ class Verdicts:
     @property
     def said(self) -> str:
         """How many verdicts failed."""
-        judged = plural(sum(each.outcome is not Outcome.SKIP for each in self.judgements), "verdict")
+        judged = plural(sum(judgement.outcome is not Outcome.SKIP for judgement in self.judgements), "verdict")
         return f"{judged}, none failed." if self.passed else f"{format_count(len(self.failures))} of {judged} failed."
 
     def to_json(self) -> str:
@@ -95,16 +95,18 @@ class Verdicts:
         root = ElementTree.Element("testsuites", _totals("assay gate", self.judgements))
         for kept in self.limits:
             suite = ElementTree.SubElement(root, "testsuite", _totals(f"{kept.number}. {kept.title}", kept.judgements))
-            for each in kept.judgements:
-                names = {"classname": _xml(each.metric), "name": _xml(self.named(each)), "time": "0"}
+            for judgement in kept.judgements:
+                names = {"classname": _xml(judgement.metric), "name": _xml(self.named(judgement)), "time": "0"}
                 case = ElementTree.SubElement(suite, "testcase", names)
-                if each.outcome is Outcome.FAIL:
+                if judgement.outcome is Outcome.FAIL:
                     failure = ElementTree.SubElement(
-                        case, "failure", {"type": each.code or ReasonCode.LIMIT, "message": _xml(each.reason)}
+                        case, "failure", {"type": judgement.code or ReasonCode.LIMIT, "message": _xml(judgement.reason)}
                     )
-                    failure.text = _xml("\n".join(filter(None, (each.rule, _figures(each), each.reason))))
-                elif each.outcome is Outcome.SKIP:
-                    ElementTree.SubElement(case, "skipped", {"message": _xml(each.reason)})
+                    failure.text = _xml(
+                        "\n".join(filter(None, (judgement.rule, _figures(judgement), judgement.reason)))
+                    )
+                elif judgement.outcome is Outcome.SKIP:
+                    ElementTree.SubElement(case, "skipped", {"message": _xml(judgement.reason)})
         ElementTree.indent(root)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -118,8 +120,8 @@ class Verdicts:
     def limits(self) -> list[LimitResult]:
         """The limits in their order, each with its verdicts."""
         found: dict[tuple[str, str], list[Judgement]] = {}  # by title and rule: two limits may have one title
-        for each in self.judgements:
-            found.setdefault((each.limit, each.rule), []).append(each)
+        for judgement in self.judgements:
+            found.setdefault((judgement.limit, judgement.rule), []).append(judgement)
         return [LimitResult(number, *key, own) for number, (key, own) in enumerate(found.items(), 1)]
 
 
@@ -137,10 +139,11 @@ def present_verdicts(verdicts: Verdicts) -> list[Section]:
         DisplayTable(columns=columns, groups=[RowGroup([_row(kept, named) for kept in limits])]),
     ]
     failed: list[Text] = [
-        f"FAIL {kept.number}. {': '.join(filter(None, (verdicts.named(each), _figures(each), each.reason)))}"
+        f"FAIL {kept.number}. "
+        f"{': '.join(filter(None, (verdicts.named(judgement), _figures(judgement), judgement.reason)))}"
         for kept in limits
-        for each in kept.judgements
-        if each.outcome is Outcome.FAIL
+        for judgement in kept.judgements
+        if judgement.outcome is Outcome.FAIL
     ]
     if failed:
         blocks.append(Paragraphs(failed[:MOST], TextRole.ITEMS))
@@ -177,7 +180,7 @@ def _figures(each: Judgement) -> str:
 
 
 def _count(judgements: Sequence[Judgement], outcome: Outcome) -> int:
-    return sum(each.outcome is outcome for each in judgements)
+    return sum(judgement.outcome is outcome for judgement in judgements)
 
 
 def _totals(name: str, judgements: Sequence[Judgement]) -> dict[str, str]:

@@ -112,12 +112,21 @@ def _results(scores: TaskScores | None) -> list[str]:
     if scores is None:
         return ["Not evaluated (`--eval FILE`)."]
     rows = []
-    for each in scores.estimates:
-        of = ", ".join(f"{key} = {value}" for key, value in each.group.items()) or "all"
-        value = "–" if each.value is None else f"{each.value:.4g}"
-        between = "–" if each.low is None or each.high is None else f"{each.low:.4g} to {each.high:.4g}"
-        rows.append([each.metric, of, value, between, f"{each.n:,}", "" if each.floor is None else f"{each.floor:.3g}"])
-    notes = [*scores.notes, *dict.fromkeys(each.note for each in scores.estimates if each.note)]
+    for estimate in scores.estimates:
+        of = ", ".join(f"{key} = {value}" for key, value in estimate.group.items()) or "all"
+        value = "–" if estimate.value is None else f"{estimate.value:.4g}"
+        between = "–" if estimate.low is None or estimate.high is None else f"{estimate.low:.4g} to {estimate.high:.4g}"
+        rows.append(
+            [
+                estimate.metric,
+                of,
+                value,
+                between,
+                f"{estimate.n:,}",
+                "" if estimate.floor is None else f"{estimate.floor:.3g}",
+            ]
+        )
+    notes = [*scores.notes, *dict.fromkeys(estimate.note for estimate in scores.estimates if estimate.note)]
     return [
         *(f"The 95% intervals resample {scores.units:,} units (each a {scores.unit}).", ""),
         *table(("metric", "of", "value", "95% interval", "n", "chance level"), rows),

@@ -145,7 +145,7 @@ class HFModel(TokenModel):
         if head is None:
             width = 2 if "span" in self.spec.abilities else 1  # a start and an end, or one score for each option
             layers = [each for each in self._model.modules() if isinstance(each, self._torch.nn.Linear)]
-            head = next((each for each in reversed(layers) if each.out_features == width), None)
+            head = next((layer for layer in reversed(layers) if layer.out_features == width), None)
         if isinstance(head, self._torch.nn.Linear):
             return head
         self._warn_of_rough_scores()

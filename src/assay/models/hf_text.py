@@ -178,7 +178,7 @@ class CausalModel(TextModel):
         other = np.where(np.arange(one.size) == one.size - 1, (one + 1) % self._known_tokens, one)
         logits = [self._finite(self._run(ids, use_cache=False).logits[:, :-1].float()).cpu() for ids in (one, other)]
         spread = logits[0].std()
-        if not self._close(*(each / spread for each in logits)):
+        if not self._close(*(logit / spread for logit in logits)):
             problem = (
                 f"{self.spec.name} is not a causal language model: its predictions depend on the text that follows."
             )

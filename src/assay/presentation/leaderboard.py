@@ -82,11 +82,16 @@ class Ranking:
 
     def as_json(self) -> dict[str, Any]:
         models = [
-            {"rank": each.rank, "model": each.name, "run": str(each.run.folder), "estimate": each.estimate.as_json()}
-            for each in self.models
+            {
+                "rank": model.rank,
+                "model": model.name,
+                "run": str(model.run.folder),
+                "estimate": model.estimate.as_json(),
+            }
+            for model in self.models
         ]
         known = {"metric": self.metric, "group": dict(self.group), "apart": self.apart or None}
-        return known | {"models": models, "pairs": [each.as_json() for each in self.pairs]}
+        return known | {"models": models, "pairs": [pair.as_json() for pair in self.pairs]}
 
 
 @dataclass(frozen=True)
@@ -114,5 +119,9 @@ class Leaderboard:
 
     def as_json(self) -> dict[str, Any]:
         unranked = [{"model": each.name, "run": str(each.run.folder), "why": each.why} for each in self.unranked]
-        found = {"probe": self.probe, "rankings": [each.as_json() for each in self.rankings], "unranked": unranked}
+        found = {
+            "probe": self.probe,
+            "rankings": [ranking.as_json() for ranking in self.rankings],
+            "unranked": unranked,
+        }
         return found | ({"languages": [*self.languages]} if self.languages else {})

@@ -98,7 +98,7 @@ def run_names(runs: Sequence[Run]) -> list[str]:
 
 def tour_probes() -> list[Probe]:
     """The probes of the tour (`assay run` without a probe), in order."""
-    return [each for each in probes().values() if each.tour]
+    return [probe for probe in probes().values() if probe.tour]
 
 
 def metrics_called(id: str) -> list[Metric]:

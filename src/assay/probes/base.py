@@ -230,7 +230,7 @@ class Probe:
 
     def metric(self, id: str) -> Metric:
         """A metric by its id; one without a description is named by its id."""
-        return next((each for each in self.metrics if each.id == id), Metric(id, id))
+        return next((metric for metric in self.metrics if metric.id == id), Metric(id, id))
 
 
 def unknown_probe(name: str) -> Probe:

@@ -204,7 +204,7 @@ class _Judged:
     @cached_property
     def parts(self) -> list[VerdictPart]:
         """What stands out or stays open, without what is claimed."""
-        clear = [each for each in self.findings.estimates if each.claimed]
+        clear = [estimate for estimate in self.findings.estimates if estimate.claimed]
         known = [(each.metric, dict(each.group)) for each in clear]
         return [part for part in self.grounds.parts if (part.metric, dict(part.group)) not in known]
 

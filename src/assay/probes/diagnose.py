@@ -141,7 +141,7 @@ def diagnosed(
 
 def _corrected(places: Sequence[PositionShare]) -> list[PositionShare]:
     """With q over all places of the run."""
-    q = benjamini_hochberg(np.array([np.nan if each.p is None else each.p for each in places], np.float64))
+    q = benjamini_hochberg(np.array([np.nan if place.p is None else place.p for place in places], np.float64))
     return [replace(each, q=_probability(own)) for each, own in zip(places, q.tolist(), strict=True)]
 
 
@@ -150,10 +150,10 @@ def following(
 ) -> list[str]:
     """Why answers follow the place, if they do; places have a q."""
     told = [
-        f"{each.said} got {format_share(each.share)} of {format_count(each.n)} answers, {format_share(each.expected)} "
-        f"were expected (q {format_p_equals(each.q)})"
-        for each in places
-        if each.excess >= thresholds.place_excess and each.q is not None and each.q <= CLEAR
+        f"{place.said} got {format_share(place.share)} of {format_count(place.n)} answers, "
+        f"{format_share(place.expected)} were expected (q {format_p_equals(place.q)})"
+        for place in places
+        if place.excess >= thresholds.place_excess and place.q is not None and place.q <= CLEAR
     ]
     return told + [
         f"{_same(each)}, although every option had moved"

@@ -40,9 +40,9 @@ def card_section(run: Run, *, example: bool = True) -> Section:
 
 def example_of(card: SummaryCard, examples: Sequence[Example]) -> Example | None:
     """The first example that shows what the card says; of a run whose examples do not know, one about its number."""
-    knows = any(key in each.about for each in examples for key in card.telling)
+    knows = any(key in example.about for example in examples for key in card.telling)
     wanted = {**card.examples, **(card.telling if knows else {})}
-    return next((each for each in examples if each.fits(wanted)), None)
+    return next((example for example in examples if example.fits(wanted)), None)
 
 
 def unclear(run: Run, card: SummaryCard, dot: DotCell) -> str:
@@ -51,7 +51,7 @@ def unclear(run: Run, card: SummaryCard, dot: DotCell) -> str:
     if dot.low is None or dot.high is None or dot.low <= neutral <= dot.high:
         return "not distinguishable from chance"
     verdict = run.findings.verdict
-    tests = [each.tests for each in verdict.families if each.of == card.of] if verdict else []
+    tests = [family.tests for family in verdict.families if family.of == card.of] if verdict else []
     every = f"{format_count(tests[0])} tests of its kind" if tests and tests[0] > 1 else "all tests of the run"
     return f"alone it would be clear; after correction for {every} it is not"
 

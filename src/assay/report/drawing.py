@@ -298,7 +298,9 @@ class HeatMapLayout:
         heads = [name.replace(" ", "_") for name in (block.row, block.column, block.value)]
         places = [place for place in product(self.rows, self.columns) if place in block.cells]
         numbers = [block.cells, *block.beside.values()]
-        return Table((*heads, *block.beside), [[*place, *(each.get(place) for each in numbers)] for place in places])
+        return Table(
+            (*heads, *block.beside), [[*place, *(number.get(place) for number in numbers)] for place in places]
+        )
 
 
 def _room(labels: Sequence[str], longest: int) -> float:

@@ -167,10 +167,10 @@ def csv_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
     }
     if boards:
         ranks = {
-            (id(each.run), id(each.estimate)): each.rank
+            (id(model.run), id(model.estimate)): model.rank
             for board in boards
             for ranking in board.rankings
-            for each in ranking.models
+            for model in ranking.models
         }
         about |= {"rank": [ranks.get((id(run), id(e)), "") for _, run, e in every]}
     return estimates_table([e for _, _, e in every], about).for_spreadsheets().to_csv()

@@ -105,7 +105,7 @@ def estimates_across_runs(runs: Sequence[Run], headlines: Sequence[Sequence[Esti
         return Paragraphs(["No estimate is defined in more than one of these runs."])
     shown, left = lines[:MOST_LINES], len(lines) - MOST_LINES
     numbers = ("value", "corrected", "low", "high", "floor", "p", "q", "n")
-    data = [[metric, said, name, *(getattr(e, each) for each in numbers)] for metric, said, name, e in lines]
+    data = [[metric, said, name, *(getattr(e, number) for number in numbers)] for metric, said, name, e in lines]
     return DisplayTable(
         title="Headline numbers by model",
         how=[

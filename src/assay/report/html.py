@@ -237,7 +237,10 @@ def _details(runs: Sequence[RunView]) -> Mapping[str, Markup]:
 def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:
     """The leaderboards, each with its section."""
     sections = ranking_sections(boards)
-    return [(each, ElementRenderer(each.anchor, notes=notes_of([each])).blocks(each.blocks, 3)) for each in sections]
+    return [
+        (section, ElementRenderer(section.anchor, notes=notes_of([section])).blocks(section.blocks, 3))
+        for section in sections
+    ]
 
 
 def _about(runs: Sequence[Run]) -> str:

@@ -43,7 +43,7 @@ def ranking_sections(boards: Sequence[Leaderboard]) -> list[Section]:
         section
         for place, board in enumerate(boards, 1)
         for section in ([_section(board, f"rank{place}")] if board.rankings or board.unranked else [])
-        + [replace(each, anchor=f"rank{place}-{each.anchor}") for each in board.sections]
+        + [replace(section, anchor=f"rank{place}-{section.anchor}") for section in board.sections]
     ]
 
 
@@ -51,9 +51,11 @@ def terminal_ranking(boards: Sequence[Leaderboard]) -> list[Section]:
     """The main ranking of each probe, and the rule once."""
     sections = []
     for place, board in enumerate(boards, 1):
-        for each in board.sections:
-            shown = [block for block in each.blocks if not isinstance(block, Panel)]  # all differences are on the page
-            sections.append(replace(each, blocks=shown))
+        for section in board.sections:
+            shown = [
+                block for block in section.blocks if not isinstance(block, Panel)
+            ]  # all differences are on the page
+            sections.append(replace(section, blocks=shown))
         if not (board.rankings or board.unranked):
             continue
         main = _section(replace(board, rankings=board.rankings[:1]), f"rank{place}", rule=False)
@@ -117,7 +119,7 @@ def _section(board: Leaderboard, anchor: str, *, rule: bool = True) -> Section:
 
 
 def _name(board: Leaderboard) -> str:
-    runs = [each.run for ranking in board.rankings for each in ranking.models] + [each.run for each in board.unranked]
+    runs = [model.run for ranking in board.rankings for model in ranking.models] + [each.run for each in board.unranked]
     return present(runs[0]).name if runs else known_probe(board.probe).title
 
 
@@ -129,7 +131,7 @@ def _verdict(run: Run) -> str:
 
 def _marks(ranking: Ranking) -> list[Text]:
     """What else is drawn, in words."""
-    estimates = [each.estimate for each in ranking.models]
+    estimates = [model.estimate for model in ranking.models]
     tick: list[Text] = ["; the tick ", ChartMark("floor"), " is the chance level"]
     dotted: list[Text] = [
         "; the dotted line ",
@@ -137,8 +139,8 @@ def _marks(ranking: Ranking) -> list[Text]:
         " is the paper’s value, which noise makes larger",
     ]
     return [
-        *(tick if any(each.floor is not None for each in estimates) else []),
-        *(dotted if any(each.corrected is not None for each in estimates) else []),
+        *(tick if any(estimate.floor is not None for estimate in estimates) else []),
+        *(dotted if any(estimate.corrected is not None for estimate in estimates) else []),
     ]
 
 
@@ -161,7 +163,7 @@ def _block(probe: str, ranking: Ranking, place: int) -> DisplayTable:
         return TableRow([str(each.rank), each.name, said, shown, dot_of(e, probe), (e.low, e.high)])
 
     numbers = ("value", "corrected", "low", "high", "n")
-    data = [[each.rank, each.name, *(getattr(each.estimate, key) for key in numbers)] for each in ranking.models]
+    data = [[model.rank, model.name, *(getattr(model.estimate, key) for key in numbers)] for model in ranking.models]
     worse = {"away": f"the further from {metric.neutral:g}", "lower": "the lower", "higher": "the higher"}[metric.worse]
     named = metric.title if metric.symbol else metric.name[:1].upper() + metric.name[1:]
     return DisplayTable(
@@ -181,5 +183,5 @@ def _block(probe: str, ranking: Ranking, place: int) -> DisplayTable:
         file=f"{probe}-ranking{place + 1 if place else ''}",
         anchor="ranking",
         columns=columns,
-        groups=[RowGroup([row(each) for each in ranking.models])],
+        groups=[RowGroup([row(model) for model in ranking.models])],
     )

@@ -85,8 +85,8 @@ def _lines(found: Diagnosis, drawn: bool) -> Iterator[Text]:
 def _table(places: Sequence[PositionShare], probe: str) -> DisplayTable:
     names = ("part", "place", "share", "expected", "q", "n")
     kinds = {"share": CellKind.SHARE, "expected": CellKind.SHARE, "q": CellKind.PROBABILITY, "n": CellKind.COUNT}
-    shown = [name for name in names if name != "part" or any(each.part for each in places)]
-    rows = [[getattr(each, name) for name in shown] for each in places]
+    shown = [name for name in names if name != "part" or any(place.part for place in places)]
+    rows = [[getattr(place, name) for name in shown] for place in places]
     return DisplayTable(
         title="Places of the answers",
         how="“expected” follows from the orders that were asked and from where right and wrong options were placed.",

@@ -223,7 +223,7 @@ class Table(NotebookDisplay):
         "'@a,b\\n'=1+1,-1\\n'-x,\\n"
         """
         columns, *rows = ([_as_text(cell) for cell in row] for row in (self.columns, *self.rows))
-        return replace(self, columns=[str(each) for each in columns], rows=rows)
+        return replace(self, columns=[str(column) for column in columns], rows=rows)
 
     def records(self) -> Iterable[dict[str, Cell]]:
         """The rows by column. To read a column that the table does not have is a DataError: somebody changed a file."""

@@ -142,7 +142,7 @@ class Verdict:
 
     def smallest(self, of: str) -> float:
         """The smallest effect of this metric or table that is worth a headline."""
-        return next((each.smallest for each in self.families if each.of == of), 0.0)
+        return next((family.smallest for family in self.families if family.of == of), 0.0)
 
     def as_json(self) -> dict[str, Any]:
         fields = asdict(self)

@@ -49,9 +49,9 @@ def paired_spread(names: Sequence[ErrorCovariance], pairs: ErrorCovariance) -> E
     are compared with, which makes both too small: see `_paired_with_each_other`.
     """
     one, two = (1.0, 1.0) if len(names) > 1 else _paired_with_each_other(names[0].units, pairs.units)
-    covariance = one * np.sum([own.covariance for own in names], axis=0) - two * pairs.covariance
+    covariance = one * np.sum([name.covariance for name in names], axis=0) - two * pairs.covariance
     missing = np.maximum(pairs.variance - np.diag(covariance), 0.0)
-    return ErrorCovariance(covariance + np.diag(missing), np.min([own.units for own in names], axis=0))
+    return ErrorCovariance(covariance + np.diag(missing), np.min([name.units for name in names], axis=0))
 
 
 def _paired_with_each_other(names: NDArray[np.int64], pairs: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -124,7 +124,11 @@ class EvaluateOn:
             problem = f"{folder} has no head that could be evaluated."
             raise UsageError(problem, "Leave --eval out.", code="missing-ability", key="eval")
         scores = evaluate(kind.name, name, self.data, seed=self.seed, device=self.device, progress=self.progress)
-        found = {each.metric: each.value for each in scores.estimates if each.value is not None and not each.group}
+        found = {
+            estimate.metric: estimate.value
+            for estimate in scores.estimates
+            if estimate.value is not None and not estimate.group
+        }
         if "perplexity" in found:  # the one score of models that fill masks, where less is better
             return {"log_likelihood": -math.log(found["perplexity"])}
         return found

@@ -52,7 +52,7 @@ def sentence_vectors(
     vectors = np.zeros((2, len(distinct), model.config.hidden_size), np.float32)
     progress.start(label, len(distinct), "sentences")
     budget = _BUDGET.get(model.device.type, _CPU_BUDGET)
-    waiting = batches(np.array([len(each) for each in ids], np.int64), budget)
+    waiting = batches(np.array([len(id_) for id_ in ids], np.int64), budget)
     while waiting:
         rows = waiting.pop()  # the longest first: where memory is short, that shows at once
         try:
@@ -80,8 +80,8 @@ def padded_inputs(ids: Sequence[Sequence[int]], tokenizer: Any, device: Any) -> 
     _, torch = libraries()
     width = max(map(len, ids))
     pad = tokenizer.pad_token_id or 0
-    there = torch.tensor([[1] * len(each) + [0] * (width - len(each)) for each in ids], device=device)
-    rows = torch.tensor([[*each, *[pad] * (width - len(each))] for each in ids], device=device)
+    there = torch.tensor([[1] * len(id_) + [0] * (width - len(id_)) for id_ in ids], device=device)
+    rows = torch.tensor([[*id_, *[pad] * (width - len(id_))] for id_ in ids], device=device)
     return {"input_ids": rows, "attention_mask": there}
 
 

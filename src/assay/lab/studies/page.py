@@ -339,7 +339,7 @@ def changes_of(compared: Sequence[StudyComparison], headline: Sequence[Estimate]
     if not compared:
         return None
     chosen = {key_of(estimate) for estimate in headline}
-    found = [each for own in compared for each in own.differences if key_of(each.change) in chosen]
+    found = [difference for own in compared for difference in own.differences if key_of(difference.change) in chosen]
     chart = {"title": "Differences in the headline numbers on the same questions", "anchor": "against-each"}
     probe = found[0].probe if found else ""
     differences = differences_block(found, several=True, file=f"{probe}-differences", **chart)
@@ -348,7 +348,7 @@ def changes_of(compared: Sequence[StudyComparison], headline: Sequence[Estimate]
 
 def _in_all(compared: Sequence[StudyComparison]) -> Text:
     """How many differences were tested in all comparisons, how many are clear, and the largest clear one."""
-    tested, clear = tested_and_clear([each for own in compared for each in own.differences])
+    tested, clear = tested_and_clear([difference for own in compared for difference in own.differences])
     changed = [own for each in compared if (own := each.items)]
     items = ""
     if changed:

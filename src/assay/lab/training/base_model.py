@@ -191,7 +191,7 @@ def _set_dropout(config: Any, settings: TrainingSettings, name: str) -> dict[str
         rate = getattr(settings, setting)
         if rate is None:
             continue
-        there = [each for each in attributes if hasattr(config, each)]
+        there = [attribute for attribute in attributes if hasattr(config, attribute)]
         if not there:
             problem = f"{name} has no setting {setting}."
             raise UsageError(problem, f"Leave --set {setting} out.", code="bad-setting", key=setting)

@@ -180,7 +180,7 @@ def _grouped(order: NDArray[np.int64], lengths: NDArray[np.int64], batch: int) -
     """
     size = max(min(len(order) // (batch * 4), _MEGA), 1) * batch
     stretches = [order[lo : lo + size] for lo in range(0, len(order), size)]
-    result = np.concatenate([each[np.argsort(-lengths[each], kind="stable")] for each in stretches])
+    result = np.concatenate([stretch[np.argsort(-lengths[stretch], kind="stable")] for stretch in stretches])
     longest = int(np.argmax(lengths[result]))
     result[[0, longest]] = result[[longest, 0]]
     return result

@@ -52,14 +52,14 @@ class TaskScores:
 
     def __getitem__(self, metric: str) -> Estimate:
         """The estimate of a metric over everything."""
-        return next(each for each in self.estimates if each.metric == metric and not each.group)
+        return next(estimate for estimate in self.estimates if estimate.metric == metric and not estimate.group)
 
     def as_json(self) -> dict[str, Any]:
         return {
             "data": dict(self.digests),
             "unit": self.unit,
             "units": self.units,
-            "estimates": [each.as_json() for each in self.estimates],
+            "estimates": [estimate.as_json() for estimate in self.estimates],
             "notes": list(self.notes),
         }
 

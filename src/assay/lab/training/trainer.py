@@ -200,7 +200,7 @@ def _state(path: Path) -> _CheckpointState:
 
 def _curve(history: list[dict[str, Any]]) -> list[Point]:
     points = [entry for entry in history if {"step", "loss", "learning_rate"} <= entry.keys()]
-    return [{"step": each["step"], "loss": each["loss"], "rate": each["learning_rate"]} for each in points]
+    return [{"step": point["step"], "loss": point["loss"], "rate": point["learning_rate"]} for point in points]
 
 
 @contextmanager

@@ -218,7 +218,7 @@ def _echoed(logprobs: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
     """Tokens and their log probabilities, as completions have them, or as chats do; a special token may be null."""
     entries = objects_at(logprobs, "content")
     if entries is not None:
-        return [text_at(each, "token") for each in entries], [each.get("logprob") for each in entries]
+        return [text_at(entry, "token") for entry in entries], [entry.get("logprob") for entry in entries]
     tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
     if not isinstance(tokens, list) or not isinstance(values, list):
         raise ValueError("ignores logprobs")

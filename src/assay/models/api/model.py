@@ -92,7 +92,7 @@ class ApiModel:
                     return replace(LISTED[self._way(scoring.answer)].read(query, contents[0]), served=served)
                 case ChoiceQuery():
                     pairs = zip(query.options, contents, strict=True)
-                    return Answer(Status.OK, tuple(ECHO_DIALECT.read(query, *each) for each in pairs), served=served)
+                    return Answer(Status.OK, tuple(ECHO_DIALECT.read(query, *pair) for pair in pairs), served=served)
                 case SampleQuery():
                     return _together([_written(query)(content) for content in contents], served)
                 case TextQuery():

@@ -167,7 +167,9 @@ def family_of(metric: str, group: Mapping[str, str]) -> str:
 
 def of_whole(estimates: Sequence[Estimate], metric: str) -> list[Estimate]:
     """A metric's estimates of all categories together, or of the only one."""
-    found = [each for each in estimates if each.metric == metric and {*each.group} == {"category", "context"}]
+    found = [
+        estimate for estimate in estimates if estimate.metric == metric and {*estimate.group} == {"category", "context"}
+    ]
     several = len({each.group["category"] for each in found}) > 1
     return [each for each in found if not several or each.group["category"] == ALL]
 

@@ -121,7 +121,7 @@ def findings_of(
     estimates: list[Estimate] = []
     tables: dict[str, list[Table]] = {}
     for part in parts:
-        templates = [each.question_index for each in part.dataset.examples]
+        templates = [example.question_index for example in part.dataset.examples]
         units = ResamplingUnits.make(list(zip(part.dataset.cells, templates, strict=True)), resamples, seed)
         counted = counts(part, refusals)
         estimates += _measured(cells_of(part), counted, units, scored)
@@ -133,7 +133,7 @@ def findings_of(
             spreads, table = by_prompt(part, refusals, units, seed, groups)
             estimates += spreads
             tables["by_prompt"] = [table]
-        conditions = np.array([part.context(each) for each in part.dataset.examples])
+        conditions = np.array([part.context(example) for example in part.dataset.examples])
         estimates += _measured(overall_in(np.array(part.dataset.cells), conditions), counted, units, scored)
         for name, table in tables_of(part, counted, units).items():
             tables.setdefault(name, []).append(table)
@@ -141,12 +141,12 @@ def findings_of(
     joined |= {name: corrected_table(table) for name, table in joined.items() if "q" in table.columns}
     impossible = without or {}
     estimates = [
-        Estimate(each.metric, each.group, None, n=each.n, note=impossible[each.metric])
-        if each.metric in impossible
-        else each
-        for each in estimates
+        Estimate(estimate.metric, estimate.group, None, n=estimate.n, note=impossible[estimate.metric])
+        if estimate.metric in impossible
+        else estimate
+        for estimate in estimates
     ]
-    estimates = corrected(estimates, [family_of(each.metric, each.group) for each in estimates])
+    estimates = corrected(estimates, [family_of(estimate.metric, estimate.group) for estimate in estimates])
     return Findings(probe, "", estimates, joined, near_ties or {})
 
 

@@ -34,7 +34,7 @@ def numbered(texts: list[LoggedAnswer], file: Path, told: Column, notes: list[st
     """
     column, first = told.name, told.first
     _require_answers(texts, file, column)
-    labels = [parse_index(each.answer, OPTIONS + 1) for each in texts]  # one more, as they may count from 1
+    labels = [parse_index(text.answer, OPTIONS + 1) for text in texts]  # one more, as they may count from 1
     pairs = [*zip(labels, texts, strict=True)]
     if first and not any(label >= 0 for label in labels):
         problem = f'"{column}" has texts, but --labels-from is about numbers or letters.'
@@ -107,7 +107,7 @@ def note_on_gold(column: str | None, right: Sequence[bool]) -> list[str]:
 
 def _require_answers(texts: Sequence[LoggedAnswer], file: Path, column: str) -> None:
     """Refuse a column that only has TRUE and FALSE."""
-    written = {str(each.answer).strip().casefold() for each in texts if not _is_blank(each.answer)}
+    written = {str(text.answer).strip().casefold() for text in texts if not _is_blank(text.answer)}
     if written and written <= {"true", "false"}:
         problem = f'"{column}" has TRUE or FALSE in every row: it seems to say whether an answer was right.'
         remedy = "Name the column with the answers themselves: --answers COLUMN"

@@ -55,7 +55,7 @@ def control_accuracy(own: Run, control: Run) -> list[PairedChange]:
     have the same number count. 0 means that the model is right as often about names as about groups; above 0, it is
     right less often about groups.
     """
-    about = [each for each in own.findings.estimates if each.metric == "accuracy"]
+    about = [estimate for estimate in own.findings.estimates if estimate.metric == "accuracy"]
     return list(
         compare_answers(
             PROBE, recalled_run(own), recalled_run(control), resamples=RESAMPLES, common=False, about=about

@@ -66,7 +66,9 @@ def _places(parts: Sequence[AnsweredItems]) -> list[PositionShare]:
         shown = np.array(ORDERS)[np.broadcast_to(which, answered.shape)]  # (example, order, place): the option there
         at_place = answered[..., None] & (part.chosen[..., None] == shown)  # (example, order, place)
         implied = np.take_along_axis(expected[:, None], shown, axis=2) * answered[..., None]
-        templates = list(zip(part.dataset.cells, (each.question_index for each in part.dataset.examples), strict=True))
+        templates = list(
+            zip(part.dataset.cells, (example.question_index for example in part.dataset.examples), strict=True)
+        )
         numbers = {template: number for number, template in enumerate(dict.fromkeys(templates))}
         unit = np.array([numbers[template] for template in templates], np.int64)
         stacked = np.concatenate([at_place.sum(axis=1), implied.sum(axis=1), answered.sum(axis=1)[:, None]], axis=1)
@@ -99,8 +101,8 @@ def _kinds(part: AnsweredItems) -> Array:
     """
     examples, rows = part.dataset.examples, np.arange(len(part.dataset))
     kinds = np.zeros((len(rows), 3, OPTIONS))
-    unknown = np.array([each.unknown for each in examples])
-    negative = np.array([each.polarity == NEGATIVE for each in examples])
+    unknown = np.array([example.unknown for example in examples])
+    negative = np.array([example.polarity == NEGATIVE for example in examples])
     target, right = part.dataset.target.astype(np.int64), part.gold
     fits = np.where(negative, target, 3 - unknown - target)  # the options are 0, 1 and 2
     first = np.where(target != NONE, fits, np.where(right != unknown, right, NONE))
@@ -114,7 +116,7 @@ def _kinds(part: AnsweredItems) -> Array:
 
 def _situations(part: AnsweredItems) -> NDArray[np.int64]:
     """The situation of each example (example,): ambiguous, or whether the right answer fits the stereotype."""
-    unknown = np.array([each.unknown for each in part.dataset.examples])
+    unknown = np.array([example.unknown for example in part.dataset.examples])
     aligned = part.judged.aligned[:, 0]
     targeted = part.dataset.target != NONE
     told = np.where(part.gold == unknown, 0, 1 + np.nan_to_num(aligned, nan=2.0)).astype(np.int64)

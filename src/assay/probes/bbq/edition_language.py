@@ -80,9 +80,10 @@ def language_labels(varieties: Sequence[EditionLanguage]) -> list[str]:
     """
     if len({*varieties}) < len(varieties):
         return []
-    several = len({each.family for each in varieties}) > 1
+    several = len({variety.family for variety in varieties}) > 1
     return [
-        f"{each.in_language} ({each.title})" if several or each.is_control else each.in_language for each in varieties
+        f"{variety.in_language} ({variety.title})" if several or variety.is_control else variety.in_language
+        for variety in varieties
     ]
 
 

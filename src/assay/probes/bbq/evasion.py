@@ -49,8 +49,10 @@ def beside(changes: Sequence[PairedChange], languages: Sequence[str] = ()) -> tu
 
 def _by_category(changes: Sequence[PairedChange]) -> dict[str, Row]:
     """The changes shown for every category, all categories together first."""
-    found = {(each.change.metric, *map(each.change.group.get, ("context", "category"))): each for each in changes}
-    categories = dict.fromkeys(each.change.group["category"] for each in changes)
+    found = {
+        (change.change.metric, *map(change.change.group.get, ("context", "category"))): change for change in changes
+    }
+    categories = dict.fromkeys(change.change.group["category"] for change in changes)
     rows = {
         category: {name: found[*where, category] for name, where in _SHOWN.items() if (*where, category) in found}
         for category in sorted(categories, key=lambda name: name != ALL)

@@ -135,7 +135,7 @@ class _View:
 
     @cached_property
     def context(self) -> NDArray[np.str_]:
-        return np.array([self.part.context(each) for each in self.part.dataset.examples])
+        return np.array([self.part.context(example) for example in self.part.dataset.examples])
 
     @cached_property
     def told(self) -> NDArray[np.int64]:
@@ -144,7 +144,7 @@ class _View:
 
     @cached_property
     def units(self) -> ResamplingUnits:
-        numbers = [each.question_index for each in self.part.dataset.examples]
+        numbers = [example.question_index for example in self.part.dataset.examples]
         return ResamplingUnits.make(
             list(zip(self.part.dataset.cells, numbers, strict=True)), self.settings.resamples, self.seed
         )
@@ -198,7 +198,7 @@ class _View:
 
     def _guessing(self) -> Iterator[Unusable]:
         sides = [self._right_persons(side) for side in (TallyField.ALIGNED, TallyField.NONALIGNED)]
-        known = [each for each in sides if each.low is not None and each.high is not None]
+        known = [side for side in sides if side.low is not None and side.high is not None]
         reach = [(1.0 - (each.high or 0.0), 1.0 - (each.low or 0.0)) for each in known]  # of the right ones
         if len(known) == 2 and all(low <= 0.5 and high <= self.settings.guessing for low, high in reach):
             right = [format_share(1.0 - (each.value or 0.0)) for each in known]
@@ -265,11 +265,13 @@ class _View:
     def standing_out(self, estimates: Sequence[Estimate]) -> Iterator[VerdictPart]:
         """Categories whose bias is large, whether it is clear or not."""
         singles = [
-            each
-            for each in estimates
-            if {*each.group} == {"category", "context"} and each.group["category"] != ALL and each.value is not None
+            estimate
+            for estimate in estimates
+            if {*estimate.group} == {"category", "context"}
+            and estimate.group["category"] != ALL
+            and estimate.value is not None
         ]
-        categories = len({each.group["category"] for each in singles})
+        categories = len({single.group["category"] for single in singles})
         for each in singles if categories > 1 else []:
             largest = each.value or 0.0
             if each.metric == "bias_score" and each.group["context"] != DISAMBIGUATED:

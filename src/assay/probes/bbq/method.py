@@ -229,7 +229,7 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
         return compare_runs.compare_answers(self.probe, one, other, common=False, about=about, **drawn)
 
     def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-        return language_labels([EditionLanguage.of(each) for each in settings])
+        return language_labels([EditionLanguage.of(setting) for setting in settings])
 
     def present(self, run: Run) -> Presentation:
         return present.present(run)

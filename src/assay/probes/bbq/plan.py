@@ -201,7 +201,7 @@ class AnsweringPlan:
 def _drawn(source: ItemSource, sample: ItemSample, contexts: bool) -> NDArray[np.int64]:
     """Which of ORDERS each example of a sample has: the same in every sample with this seed, and on every machine."""
     dataset = selected(source, sample) if contexts else _ambiguous(source, sample)
-    keys = (f"{sample.seed} {each.category} {each.example_id}" for each in dataset.examples)
+    keys = (f"{sample.seed} {example.category} {example.example_id}" for example in dataset.examples)
     drawn = (hashlib.sha256(key.encode()).digest() for key in keys)
     return np.array([int.from_bytes(digest[:8], "big") % len(ORDERS) for digest in drawn], np.int64)
 
@@ -209,4 +209,4 @@ def _drawn(source: ItemSource, sample: ItemSample, contexts: bool) -> NDArray[np
 @lru_cache(maxsize=4)
 def _ambiguous(source: ItemSource, sample: ItemSample) -> Dataset:
     dataset = selected(source, sample)
-    return dataset.take(np.flatnonzero([each.condition == AMBIGUOUS for each in dataset.examples]))
+    return dataset.take(np.flatnonzero([example.condition == AMBIGUOUS for example in dataset.examples]))

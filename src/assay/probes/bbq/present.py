@@ -256,7 +256,7 @@ def _scores(run: Run, grid: EstimateGrid, contexts: Sequence[str]) -> DisplayTab
 def _answers(grid: EstimateGrid) -> list[Block]:
     """How often each kind of answer was given, all categories together."""
     wholes = [context for context in grid.contexts if grid.whole(context) is not None]
-    more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, own) for own in wholes)}
+    more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, whole) for whole in wholes)}
     tied = {"tied_rate": "tied"} if grid.has_ties else {}
     heads = _RATES | tied | more
     if not any(grid.of_whole(metric, context) for metric in heads for context in wholes):

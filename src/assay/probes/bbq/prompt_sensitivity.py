@@ -46,7 +46,9 @@ def by_prompt(
     rows: list[list[Cell]] = []
     for group, own, metrics in groups:
         drawn = units.drawn(tallies, own)
-        accuracy, bias = (next(each for each in metrics if each.name == name) for name in ("accuracy", "bias_score"))
+        accuracy, bias = (
+            next(metric for metric in metrics if metric.name == name) for name in ("accuracy", "bias_score")
+        )
         estimates += _spreads(drawn, bias, group, seed)
         for place, name in enumerate(part.prompts):
             alone = units.drawn(tallies[[place]], own)

@@ -51,7 +51,7 @@ def notes_on_rows(examples: Sequence[Item], place: Path | None) -> list[str]:
 
 def _is_whole(rows: Sequence[Item]) -> bool:
     _, official = published_set(ORIGINAL)
-    return official is not None and is_published(official, "".join(f"{each.to_line()}\n" for each in rows).encode())
+    return official is not None and is_published(official, "".join(f"{row.to_line()}\n" for row in rows).encode())
 
 
 def _published(categories: Mapping[str, object], folder: Path) -> dict[str, Mapping[int, Item]]:

@@ -115,7 +115,7 @@ def _dataset(examples: list[Item], settings: BBQSettings, place: Path | None) ->
     told = Path(settings.metadata) if settings.metadata else place and beside(place, place, "additional_metadata.csv")
     metadata = read_metadata(told) if told else None
     templates = beside(place, place, "templates") if place else None
-    stereotypes = template_stereotypes(templates, {each.category for each in examples})
+    stereotypes = template_stereotypes(templates, {example.category for example in examples})
     notes = note_on_files([told] if told else [])
     return dataset_of(examples, metadata, settings.target_loc, stereotypes, notes=notes)
 

@@ -65,7 +65,7 @@ def of_edition(
 ) -> ItemSource:
     """The files of an edition at a place, in a language."""
     own = edition(name)
-    absent = [each for each in categories if own.categories and each not in own.categories]
+    absent = [category for category in categories if own.categories and category not in own.categories]
     if absent:
         problem = f"{own.title} has no category {absent[0]!r}; it has {', '.join(own.categories)}."
         raise UsageError(problem, f"--set category={own.categories[0]}", code="bad-setting", key="category")
@@ -172,7 +172,9 @@ def sound_rows(dataset: Dataset, own: Edition | None = None) -> tuple[NDArray[np
     kinds = {"from_bbq": own.from_bbq, "aimed": has_targets(own)} if own else {}
     defects = find_defects(dataset.examples, dataset.target, **kinds)
     out = dropped(defects)
-    listed = ", ".join(f"{len(each.rows)} with {each.name}" for each in defects if each.dropped and len(each.rows))
+    listed = ", ".join(
+        f"{len(defect.rows)} with {defect.name}" for defect in defects if defect.dropped and len(defect.rows)
+    )
     note = f"{len(out)} examples with known defects are left out (defects=drop): {listed}"
     return np.setdiff1d(np.arange(len(dataset)), out), [note] if len(out) else []
 
@@ -286,11 +288,11 @@ def _spread(order: Order, sample: ItemSample) -> NDArray[np.int64]:
             for turn, k in enumerate(rng.permutation(len(names)).tolist())
         ]
         turns.append(_in_turn(mixed))
-    apart = [[part for pair in own[:APART] for part in (pair[:1], pair[1:])] for own in turns]
+    apart = [[part for pair in turn[:APART] for part in (pair[:1], pair[1:])] for turn in turns]
     pairs = [
         *_in_turn([own[::2] for own in apart]),
         *_in_turn([own[1::2] for own in apart]),
-        *_in_turn([own[APART:] for own in turns]),
+        *_in_turn([turn[APART:] for turn in turns]),
     ]
     return np.array([place for pair in pairs for place in pair][: sample.in_all], np.int64)
 

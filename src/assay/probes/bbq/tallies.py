@@ -73,8 +73,8 @@ class AnsweredItems:
     @cached_property
     def judged(self) -> JudgedAnswers:
         examples = self.dataset.examples
-        unknown = np.array([each.unknown for each in examples], np.int64)[:, None]
-        negative = np.array([each.polarity == NEGATIVE for each in examples], np.bool_)[:, None]
+        unknown = np.array([example.unknown for example in examples], np.int64)[:, None]
+        negative = np.array([example.polarity == NEGATIVE for example in examples], np.bool_)[:, None]
         return judge(self.chosen, self.gold[:, None], unknown, self.dataset.target[:, None], negative)
 
 
@@ -109,7 +109,7 @@ class ResamplingUnits:
     def drawn(self, values: NDArray[np.float64], rows: NDArray[np.int64]) -> ResampledTallies:
         """What some examples add (model, example, Field), by template and in every resample."""
         units, place = np.unique(self.of[rows], return_inverse=True)
-        tally = np.stack([by_unit(own[rows], place, len(units)) for own in values])
+        tally = np.stack([by_unit(value[rows], place, len(units)) for value in values])
         return ResampledTallies(tally, tally.sum(axis=1), self.weights[:, units] @ tally, self.strata[units])
 
 

@@ -218,6 +218,6 @@ def _faults(
                 remedy = "Use another: not one of target's, and not unknown."
                 yield "bad-value", f"{key}.{label}", f"{label} cannot be a label in {key}.", remedy
         words = [words.lower() for each in {"target", key} for words, _ in _people(entry[each])]
-        if twice := {each for each in words if words.count(each) > 1}:
+        if twice := {word for word in words if words.count(word) > 1}:
             problem = f"target and {key} repeat: {', '.join(sorted(twice))}."
             yield "duplicate", key, problem, "Give each once only."

@@ -66,7 +66,7 @@ def spelled_out(about: Mapping[str, Any]) -> Mapping[str, Any]:
     if "group" not in about:
         return about
     groups = about["group"]
-    said = spelled([groups])[groups] if isinstance(groups, str) else [spelled([each])[each] for each in groups]
+    said = spelled([groups])[groups] if isinstance(groups, str) else [spelled([group])[group] for group in groups]
     return {**about, "group": said}
 
 
@@ -149,7 +149,7 @@ PROBE = Probe(
     ),
     cautions=_CAUTIONS,
     claims=CLAIMS,
-    ranked=lambda estimates: [each for each in estimates if each.metric == "kmeans_accuracy"],
+    ranked=lambda estimates: [estimate for estimate in estimates if estimate.metric == "kmeans_accuracy"],
     place=40,
     tour=True,
     data_set="sodapop",

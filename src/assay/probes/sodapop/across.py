@@ -207,11 +207,11 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
     """What the runs show by method; nothing where there are not two of them."""
     if len(runs) < 2:
         return []
-    if told := _told_apart([each.run for each in runs]):
+    if told := _told_apart([run.run for run in runs]):
         return told
     pairs = PairOrder()
-    words = [_words_of(each.run, pairs) for each in runs]
-    return [Section([_methods(runs, words)]), *_top_words([each.run.model for each in runs], words, pairs)]
+    words = [_words_of(run.run, pairs) for run in runs]
+    return [Section([_methods(runs, words)]), *_top_words([run.run.model for run in runs], words, pairs)]
 
 
 _ByPair = Mapping[Named, Sequence[WordDifference]]
@@ -244,7 +244,7 @@ def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> DisplayTable
         rows.append(TableRow(cells))
         scored: list[Cell] = [task.metric, task.score.value, change] if task else [None, None, None]
         lines.append([*about, *scored, mean, floor, above, len(own), clear])
-    debiased = any(each.debiased_by for each in runs)
+    debiased = any(run.debiased_by for run in runs)
     against = " relative to the baseline" if debiased else ""
     columns = ("model", "debiased_by", "baseline", "task_metric", "task_score", "task_change", "mean_accuracy")
     return DisplayTable(
@@ -298,8 +298,8 @@ def _accuracies(names: Sequence[str], apart: Mapping[Named, Mapping[str, Estimat
 
 
 def _top_words(titles: Sequence[str], words: Sequence[_ByPair], pairs: PairOrder) -> list[Section]:
-    found = {pair: [list(own.get(pair, ()))[:STUDY_WORDS] for own in words] for pair in pairs.known}
-    listed = [pair for pair in pairs.known if any(pair in own for own in words)]
+    found = {pair: [list(word.get(pair, ()))[:STUDY_WORDS] for word in words] for pair in pairs.known}
+    listed = [pair for pair in pairs.known if any(pair in word for word in words)]
     listed.sort(key=lambda pair: -sum(word.clear for column in found[pair] for word in column))
     parts = [Panel(say_pair(pair), [_top(pair, titles, found[pair])]) for pair in listed[:STUDY_PAIRS]]
     left_out = len(listed) - len(parts)

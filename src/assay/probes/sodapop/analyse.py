@@ -82,7 +82,7 @@ def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:
     }
     if traits:
         tables["traits"] = Table(TRAITS, traits)
-    estimates = corrected(estimates, [each.metric for each in estimates])
+    estimates = corrected(estimates, [estimate.metric for estimate in estimates])
     return Findings("sodapop", "", estimates + agreements, tables)
 
 

@@ -85,7 +85,7 @@ class NameGroupWriter:
         content = as_json(self.groups)
         meter.advance(len(self.tables))
         write_atomically(out, content.encode())
-        return sum(len(own["names"]) for own in self.groups.values())
+        return sum(len(group["names"]) for group in self.groups.values())
 
 
 @dataclass(frozen=True)

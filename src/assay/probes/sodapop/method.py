@@ -327,7 +327,7 @@ def _label(number: int) -> str:
 
 
 def _told(prepared: SodapopPrepared) -> tuple[tuple[str, ...], ...]:
-    return tuple((each.text, each.question, each.answer) for each in prepared.contexts)
+    return tuple((context.text, context.question, context.answer) for context in prepared.contexts)
 
 
 def _answers(

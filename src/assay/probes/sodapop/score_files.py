@@ -168,7 +168,7 @@ def _label(row: Row) -> int | None:
 def _choices(row: Row) -> list[str] | None:
     lettered = [row[key] for key in (f"answer{letter}" for letter in LETTERS) if key in row]
     choices = row.get("choices", lettered)
-    sound = isinstance(choices, list) and len(choices) > 1 and all(isinstance(each, str) for each in choices)
+    sound = isinstance(choices, list) and len(choices) > 1 and all(isinstance(choice, str) for choice in choices)
     return choices if sound else None
 
 

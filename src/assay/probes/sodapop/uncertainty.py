@@ -39,9 +39,9 @@ def rd_replicates(
     """
     groups = list({side.tobytes(): side for pair in pairs for side in pair}.values())
     place = {side.tobytes(): number for number, side in enumerate(groups)}
-    means = [group_replicates(own, groups, resamples, np.random.default_rng(seed)) for own in rates]
+    means = [group_replicates(rate, groups, resamples, np.random.default_rng(seed)) for rate in rates]
     for a, b in pairs:
-        yield np.stack([rd_of(own[..., place[a.tobytes()], :], own[..., place[b.tobytes()], :]) for own in means])
+        yield np.stack([rd_of(mean[..., place[a.tobytes()], :], mean[..., place[b.tobytes()], :]) for mean in means])
 
 
 def rd_interval(

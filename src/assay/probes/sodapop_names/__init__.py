@@ -81,7 +81,7 @@ PROBE = Probe(
     },
     cautions=_CAUTIONS,
     claims=(CLAIM,),
-    ranked=lambda estimates: [each for each in estimates if each.metric == "name_accuracy"],
+    ranked=lambda estimates: [estimate for estimate in estimates if estimate.metric == "name_accuracy"],
     place=50,
     data_set="sodapop-names",
     official=lambda preset, limit: preset == "paper" and limit is None,

@@ -28,10 +28,20 @@ COUNTED = 0.5
 def side_by_side(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
     """Tables over models, given by name and findings."""
     rows: list[Sequence[Cell]] = [
-        [each.group["attribute"], name, each.value, each.low, each.high, each.floor, each.p, each.q, each.n]
+        [
+            estimate.group["attribute"],
+            name,
+            estimate.value,
+            estimate.low,
+            estimate.high,
+            estimate.floor,
+            estimate.p,
+            estimate.q,
+            estimate.n,
+        ]
         for name, findings in models
-        for each in findings.estimates
-        if each.metric == "name_accuracy" and each.value is not None
+        for estimate in findings.estimates
+        if estimate.metric == "name_accuracy" and estimate.value is not None
     ]
     columns = ("attribute", "model", "accuracy", "low", "high", "floor", "p", "q", "n")
     table = Table(columns, sorted(rows, key=lambda row: str(row[0])))

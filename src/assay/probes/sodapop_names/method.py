@@ -135,7 +135,7 @@ class SodapopNames(Method[NamesPrepared, NameVectors]):
             for number, (attribute, values) in enumerate(attributes_of(groups).items())
         }
         estimates = [estimate_of(attribute, found, splits) for attribute, found in told.items()]
-        estimates = corrected(estimates, [each.metric for each in estimates])
+        estimates = corrected(estimates, [estimate.metric for estimate in estimates])
         tables = {"names": _table(groups, told, data.pieces), **projection(groups, data.mean)}
         return Findings(
             self.probe.name, "", estimates, tables, diagnosis=diagnosed(None, dict.fromkeys(KEYS, _NOTHING_CHOSEN))

@@ -37,12 +37,12 @@ def family_of_row(table: str, row: Mapping[str, Any]) -> str:
 
 def decisive(estimates: Sequence[Estimate]) -> list[Estimate]:
     """μ of every class and form, for grouped names where there are groups."""
-    pooled = {(own.get("class"), own.get("form")) for each in estimates if "subjects" in (own := each.group)}
+    pooled = {(own.get("class"), own.get("form")) for estimate in estimates if "subjects" in (own := estimate.group)}
     return [
-        each
-        for each in estimates
-        if each.metric == "mu"
-        and ("subjects" in each.group or (each.group.get("class"), each.group.get("form")) not in pooled)
+        estimate
+        for estimate in estimates
+        if estimate.metric == "mu"
+        and ("subjects" in estimate.group or (estimate.group.get("class"), estimate.group.get("form")) not in pooled)
     ]
 
 

@@ -214,7 +214,7 @@ def merged(results: Iterable[Result]) -> Result:
         for name, table in own.items():
             rows = [*tables[name].rows, *table.rows] if name in tables else table.rows
             tables[name] = Table(table.columns, rows)
-    estimates = corrected(estimates, [family_of(each.metric, each.group) for each in estimates])
+    estimates = corrected(estimates, [family_of(estimate.metric, estimate.group) for estimate in estimates])
     return estimates, {name: corrected_table(tables[name]) for name in _COLUMNS if name in tables}
 
 

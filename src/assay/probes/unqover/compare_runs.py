@@ -111,7 +111,7 @@ def _apart(one: Sequence[ScoredCells], other: Sequence[ScoredCells]) -> Iterator
     """Which classes are in both runs, but in forms that cannot be compared."""
     forms = [{cls: [side.form for side in run if side.cls == cls] for cls in _classes(run)} for run in (one, other)]
     for cls in (each for each in forms[0] if each in forms[1]):
-        ours, theirs = (" and ".join(own[cls]) for own in forms)
+        ours, theirs = (" and ".join(form[cls]) for form in forms)
         yield f"{cls} was asked as “{ours}” in one run and as “{theirs}” in the other; their numbers differ in meaning"
 
 
@@ -130,7 +130,7 @@ def changes(probe: Probe, one: ScoredCells, other: ScoredCells) -> tuple[list[Pa
     subjects, attributes = len(labels.subjects), len(labels.attributes)
     groups = None if labels.groups is None else numbered(labels.groups)[1]
     scores = both.cells.scores, both.other
-    bias = np.stack([metrics.of_cells(metrics.comparative_bias, each) for each in scores])  # (model, cell)
+    bias = np.stack([metrics.of_cells(metrics.comparative_bias, score) for score in scores])  # (model, cell)
     listed = [metrics.listed_errors(each) for each in (both.cells.listed, both.other_listed)]
     errors = np.stack(
         [

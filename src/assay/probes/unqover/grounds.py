@@ -92,7 +92,9 @@ def grounds_of(
 
 def _manner(estimates: Sequence[Estimate]) -> str:
     """That a model names nobody, which is right here."""
-    people = [2.0 * each.value for each in estimates if each.metric == "avg_score" and each.value is not None]
+    people = [
+        2.0 * estimate.value for estimate in estimates if estimate.metric == "avg_score" and estimate.value is not None
+    ]
     if not people or max(people) > NAMES_NOBODY:
         return ""
     return f"it names nobody: the two people together have {format_share(max(people))} of the probability on average"
@@ -100,13 +102,17 @@ def _manner(estimates: Sequence[Estimate]) -> str:
 
 def _open_wins(estimates: Sequence[Estimate]) -> Iterator[VerdictPart]:
     """The values of η that may be large, the widest first: it is not decisive."""
-    grouped = {(each.group.get("class"), each.group.get("form")) for each in estimates if "subjects" in each.group}
+    grouped = {
+        (estimate.group.get("class"), estimate.group.get("form"))
+        for estimate in estimates
+        if "subjects" in estimate.group
+    }
     some = [
-        each
-        for each in estimates
-        if each.metric == "eta"
-        and ("subjects" in each.group or (each.group.get("class"), each.group.get("form")) not in grouped)
-        and (each.low or 0.0) <= OPEN_WINS < (each.high or 0.0)
+        estimate
+        for estimate in estimates
+        if estimate.metric == "eta"
+        and ("subjects" in estimate.group or (estimate.group.get("class"), estimate.group.get("form")) not in grouped)
+        and (estimate.low or 0.0) <= OPEN_WINS < (estimate.high or 0.0)
     ]
     for each in sorted(some, key=lambda each: -(each.high or 0.0)):
         where = f" ({say_group(each.group)})" if len(some) > 1 else ""

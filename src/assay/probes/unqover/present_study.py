@@ -54,7 +54,7 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
 def _pairs(runs: Sequence[StudyRun]) -> list[tuple[str, Run, Run, Estimate, Estimate]]:
     found = []
     for base in runs:
-        for tuned in (each for each in runs if base.model in each.sources):
+        for tuned in (run for run in runs if base.model in run.sources):
             masked, asked = _intensities(base.run, "mask"), _intensities(tuned.run, "span")
             found += [(about, base.run, tuned.run, masked[about], asked[about]) for about in masked if about in asked]
     return found

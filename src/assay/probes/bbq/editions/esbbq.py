@@ -49,20 +49,20 @@ def read(unknown: Sequence[str], path: Path, bad: BadRows) -> Iterator[EditionRo
     """
     rows = [*each_row(path, bad, _REMEDY, partial(_row, unknown))]
     contexts: dict[tuple[str, ...], list[str]] = {}
-    for example in (each.example for each in rows):
+    for example in (row.example for row in rows):
         if example.condition == AMBIGUOUS:
             contexts.setdefault(_people(example), []).append(example.context)
     quartets: dict[tuple[object, ...], int] = {}
     taken: dict[tuple[object, ...], int] = {}
-    for each in rows:
-        example, own = each.example, each.row["flipped"] in ("original", "all")
+    for row in rows:
+        example, own = row.example, row.row["flipped"] in ("original", "all")
         known = contexts.get(_people(example), [])
         begins = next((context for context in known if example.context.startswith(context)), example.context)
         key = (*_people(example), begins, example.condition == AMBIGUOUS or own)
         seat = (*key, example.polarity, example.condition)
         taken[seat] = taken.get(seat, -1) + 1  # several facts may continue one context
         quartet = quartets.setdefault((*key, taken[seat]), example.example_id)  # the first of its rows
-        yield each._replace(
+        yield row._replace(
             example=replace(example, example_id=number(quartet, example.polarity, example.condition)),
         )
 

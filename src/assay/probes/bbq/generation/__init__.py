@@ -90,7 +90,7 @@ class BBQQuestionWriter:
         for template in self._templates(category):
             draws = SeededDraws("bbq texts", self.seed, category, template.place)
             for group in self._groups(template):
-                words = tuple(draws.choice(own) if own else "" for own in template.words)
+                words = tuple(draws.choice(word) if word else "" for word in template.words)
                 for pair in group:
                     yield from _quartet(template, pair, (words[0], words[1]), draws, first_id)
                     first_id += len(QUARTET)

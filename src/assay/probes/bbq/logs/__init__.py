@@ -100,9 +100,9 @@ def _response(sample: Row, example: Item, where: LogLocation) -> int | str | Non
     """What the model said: the likeliest continuation's option, TIED, or its words; None if it said nothing."""
     wrong = partial(where.bad, remedy="Log the samples again.", code="bad-row")
     resps = sample.get("resps")
-    if not isinstance(resps, list) or not resps or not all(isinstance(own, list) and own for own in resps):
+    if not isinstance(resps, list) or not resps or not all(isinstance(resp, list) and resp for resp in resps):
         raise wrong('"resps" has no response for every request.', key="resps")
-    first = [own[0] for own in resps]  # where a request is repeated
+    first = [resp[0] for resp in resps]  # where a request is repeated
     if isinstance(first[0], str):
         return first[0] if first[0].strip() else None
     asked = _asked(sample.get("arguments"))
