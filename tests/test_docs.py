@@ -167,7 +167,7 @@ def test_the_search_finds_a_word(site: Path, browser: Browser, place: str) -> No
         page.goto(f"{address}/studies/builtin.html")
         page.fill("input.md-search__input", "quartets")
         found = page.locator(".md-search-result__link")
-        found.first.wait_for(timeout=20_000)
+        found.first.wait_for(timeout=60_000)  # the first search loads the whole index
         assert f"{address}/bbq.html#examples-and-quartets" in found.evaluate_all(
             "links => links.map(each => each.href)"
         )
