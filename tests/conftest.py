@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -47,6 +48,10 @@ def pytest_configure(config: pytest.Config) -> None:
     What is collected stays, so there is no garbage to look for until that is done.
     """
     gc.disable()
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # a shell's background job, whose programs would ignore Ctrl-C, too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(selection)  # the hooks of a conftest are for the files of its folder only
     if getattr(config.option, "numprocesses", None):
         os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS"), "1")

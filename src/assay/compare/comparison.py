@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from assay.compare.differences import Difference, difference_table, differences_of
-from assay.config.settings import MOST_DRAWS
+from assay.config.settings import MOST_DRAWS, RESAMPLES
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.decoding import whole_number
 from assay.presentation.elements import Chart, Section
@@ -23,7 +23,6 @@ from assay.results.run import Run, RunKind
 from assay.results.verdict import VerdictKind
 from assay.runs.folder import INFO, read_info, read_run
 from assay.runs.score import recollect_answers
-from assay.stats import RESAMPLES
 
 T = TypeVar("T")
 

@@ -19,6 +19,8 @@ S = TypeVar("S")
 RUN, SCORE, GENERATE = (f"See `assay {command} PROBE --help`." for command in ("run", "score", "generate"))
 """Where the settings of a command are explained; PROBE stands for the owner's name."""
 
+RESAMPLES = 1000
+"""How many resamples an interval rests on where no setting says so, and the default of these settings."""
 MOST_DRAWS = 1_000_000
 
 

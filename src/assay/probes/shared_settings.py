@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assay.asking.option_prompts import ANSWER_MODES
-from assay.config.settings import MOST_DRAWS, setting
-from assay.stats import RESAMPLES
+from assay.config.settings import MOST_DRAWS, RESAMPLES, setting
 
 
 def draws_setting(help: str) -> Any:

@@ -16,12 +16,11 @@ from assay.stats.corrections import benjamini_hochberg, holm
 from assay.stats.folded import Magnitude, folded_excess, mean_magnitude
 from assay.stats.intervals import MIN_UNITS, logit_interval, percentile_interval, wilson_interval
 from assay.stats.permutation import PermutationResult, permutation_test
-from assay.stats.resampling import RESAMPLES, monte_carlo_p, multinomial_weights, random_signs
+from assay.stats.resampling import monte_carlo_p, multinomial_weights, random_signs
 from assay.stats.signflip import contribution_p, sign_flip_p
 
 __all__ = [
     "MIN_UNITS",
-    "RESAMPLES",
     "ClusterSeparation",
     "ClusteredMeans",
     "ErrorCovariance",

@@ -8,10 +8,6 @@ from numpy.typing import NDArray
 TIE = 1e-12  # values closer than this, relative to their size, are one value computed in two ways
 
 
-RESAMPLES = 1000
-"""How many resamples an interval rests on where no setting says so, and the default of these settings."""
-
-
 def multinomial_weights(strata: NDArray[np.integer], resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """How often each unit is drawn if the units of every stratum are resampled with replacement: (resample, unit).
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from assay.asking.progress import Progress
 from assay.asking.queries import Answers
 from assay.asking.tokens import Tokens
+from assay.config.settings import RESAMPLES
 from assay.engine.executor import EngineSettings as Engine
 from assay.engine.executor import forward_all
 from assay.errors import is_out_of_memory
@@ -28,7 +29,7 @@ from assay.models.hf import has_types, load_tokenizer, load_weights
 from assay.models.hf_files import libraries
 from assay.models.tokenise import Tokeniser
 from assay.results.findings import Estimate
-from assay.stats import MIN_UNITS, RESAMPLES, multinomial_weights, percentile_interval
+from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

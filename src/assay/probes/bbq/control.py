@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from assay.config.settings import RESAMPLES
 from assay.presentation.elements import (
     Block,
     CellKind,
@@ -35,7 +36,6 @@ from assay.results.findings import Table as Data
 from assay.results.formatting import format_interval, format_number, format_share
 from assay.results.run import Run
 from assay.results.verdict import CLEAR
-from assay.stats import RESAMPLES
 
 
 class ControlComparison(NamedTuple):
