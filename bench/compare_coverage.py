@@ -40,7 +40,19 @@ from bbq_coverage import SCENARIOS as BBQ_SCENARIOS
 from bbq_coverage import error
 from bbq_simulated import Array, questions
 from bbq_simulated import Scenario as BBQScenario
-from coverage import GROUPED, NAMES, SINGLE, Numbers, Scenario, design, draw_effects, draw_scores, outside, truth
+from coverage import (
+    GROUPED,
+    NAMES,
+    SINGLE,
+    Numbers,
+    Scenario,
+    design,
+    draw_effects,
+    draw_scores,
+    outside,
+    population,
+    truth,
+)
 
 
 def kinds(grouped: bool) -> dict[str, tuple[Scenario, Scenario]]:
@@ -63,13 +75,15 @@ def simulate(job: tuple[str, str, str, int]) -> Numbers:
     cls, size, kind, seed = job
     own, rng = design(cls, size), np.random.default_rng([seed, len(kind)])
     subjects, attributes, templates = own.shape
-    scored = []
+    scored, true = [], []
     for scenario in kinds(own.grouped)[kind]:
-        effect = scenario.group_effect(attributes) if own.grouped else np.zeros(attributes)
+        preferences = np.random.default_rng([seed, attributes])  # equal scenarios prefer the same
+        effect = scenario.group_effect(attributes, preferences) if own.grouped else np.zeros(attributes)
         scores = outside(draw_scores(own, draw_effects(scenario, subjects, attributes, templates, rng), effect, rng))
         cells = Cells(own.cells.template, own.cells.first, own.cells.second, own.cells.attribute, scores)
         scored.append(ScoredCells(cls, "span", cells, own.labels, contents=lambda: said(cls, size)))
-    before, after = (truth(cls, size, scenario) for scenario in kinds(own.grouped)[kind])
+        true.append(truth(scenario, effect, grouped=own.grouped))
+    before, after = true
     found: Numbers = {}
     for change in changes(probe_named("unqover"), *scored)[0]:
         made = change.change
@@ -184,7 +198,7 @@ def unqover(options: argparse.Namespace) -> None:
             own = design(cls, size)
             for kind, scenarios in kinds(own.grouped).items():
                 for scenario in scenarios:
-                    truth(cls, size, scenario)
+                    population(design(cls, size).shape[1], scenario)  # before the processes begin
                 results: dict[str, list[tuple[float, ...]]] = defaultdict(list)
                 jobs = ((cls, size, kind, seed) for seed in range(options.sets))
                 for found in pool.imap_unordered(simulate, jobs, chunksize=max(1, options.sets // 200)):

@@ -3,8 +3,9 @@
     python bench/coverage.py                         1,000 data sets of quick and standard, 200 of paper
     python bench/coverage.py --sets 20 --class gender --size standard
 
-Every data set has the comparisons that a preset makes with assay's own word lists. It draws new subjects from a
-population (and new effects of templates on δ, ε and the confidence in either person), with noise in every comparison.
+Every data set has the comparisons that a preset makes with assay's own word lists. It draws new preferences of the two
+groups of names and new subjects from a population (and new effects of templates on δ, ε and the confidence in either
+person), with noise in every comparison. The last lines name the scenario in which a number is covered least.
 The truth is what an unlimited number of subjects and templates would give: for μ and η the maxima and means of the
 *true* γ and η, which the paper's values exceed, since they are maxima and absolute values of noisy numbers. Scenarios
 set how much the subjects, and the two groups of names, really differ; the built-in model's names and comparisons have
@@ -53,13 +54,12 @@ class Scenario:
     groups: tuple[float, float] = (0.0, 0.0)  # sd of the groups' preferences, and the share of attributes that have one
     level: float = 0.15  # of a person's scores, at least
 
-    def group_effect(self, attributes: int) -> Array:
-        """γ(a) of the first group, in truth: (attribute,); the same in every data set."""
+    def group_effect(self, attributes: int, rng: np.random.Generator) -> Array:
+        """γ(a) of the first group, in truth: (attribute,)."""
         sd, share = self.groups
-        rng = np.random.default_rng(attributes)
         effect = np.zeros(attributes)
-        some = max(round(share * attributes), 1)
-        effect[:some] = sd * rng.normal(size=some)
+        biased = rng.permutation(attributes)[: max(round(share * attributes), 1)]
+        effect[biased] = sd * rng.normal(size=len(biased))
         return effect
 
 
@@ -163,12 +163,15 @@ def outside(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @cache
-def truth(cls: str, size: str, scenario: Scenario) -> dict[str, float]:
-    """What an endless number of subjects and templates would give."""
-    own, rng = design(cls, size), np.random.default_rng(1)
-    attributes, count = own.shape[1], 40_000
-    effects = draw_effects(scenario, count, attributes, count, rng)
-    effect = scenario.group_effect(attributes) if own.grouped else np.zeros(attributes)
+def population(attributes: int, scenario: Scenario) -> Effects:
+    """Many subjects and templates, whose means stand for those of an endless number."""
+    count = 10_000
+    return draw_effects(scenario, count, attributes, count, np.random.default_rng(1))
+
+
+def truth(scenario: Scenario, effect: Array, *, grouped: bool) -> dict[str, float]:
+    """What an endless number of subjects and templates would give with these preferences of the first group."""
+    effects = population(len(effect), scenario)
     noise = np.hypot(NOISE, scenario.subjects)  # of a cell and the other subject
     liking = effects.liking + effect
     place = effects.order * (effects.place + effects.place[::-1])
@@ -180,7 +183,7 @@ def truth(cls: str, size: str, scenario: Scenario) -> dict[str, float]:
         # |S(x1|a) − S(x2|ā)| of the four (order, subject): the order's effect with either sign, and the shift
         "epsilon": float(np.maximum(2.0 * place, effects.shift).mean()),
     }
-    if own.grouped:
+    if grouped:
         far = effect / np.hypot(NOISE, np.sqrt(2) * scenario.subjects)
         found |= {"pooled mu": float(np.abs(effect).max()), "pooled eta": float(np.abs(2.0 * ndtr(far) - 1.0).mean())}
     return found
@@ -191,12 +194,13 @@ def simulate(job: tuple[str, str, Scenario, int]) -> Numbers:
     cls, size, scenario, seed = job
     own, rng = design(cls, size), np.random.default_rng([seed, len(scenario.name)])
     subjects, attributes, templates = own.shape
-    effect = scenario.group_effect(attributes) if own.grouped else np.zeros(attributes)
+    effect = scenario.group_effect(attributes, rng) if own.grouped else np.zeros(attributes)
     effects = draw_effects(scenario, subjects, attributes, templates, rng)
     scores = outside(draw_scores(own, effects, effect, rng))
     cells = Cells(own.cells.template, own.cells.first, own.cells.second, own.cells.attribute, scores)
     result = analyse(cells, own.labels, cls=cls, form="span", seed=seed, draws=DRAWS, resamples=HALVES)
-    return {**_intervals(result, truth(cls, size, scenario)), **_rows(result, own, effects, effect), **_claims(result)}
+    known = truth(scenario, effect, grouped=own.grouped)
+    return {**_intervals(result, known), **_rows(result, own, effects, effect), **_claims(result)}
 
 
 def _intervals(result: Result, known: dict[str, float]) -> Numbers:
@@ -254,7 +258,9 @@ def _any_row(table: Table) -> float:
     return float(any(row["q"] is not None and float(row["q"]) <= 0.05 for row in table.records()))
 
 
-def report(results: dict[str, list[tuple[float, ...]]]) -> None:
+def report(results: dict[str, list[tuple[float, ...]]]) -> dict[str, float]:
+    """Prints what one scenario gave, and returns the coverage of each number."""
+    coverage: dict[str, float] = {}
     print(f"  {'':22s} {'truth':>7s} {'paper’s':>8s} {'corrected':>9s} {'width':>7s} {'coverage':>9s}")
     for name, rows in results.items():
         found = np.array(rows)
@@ -263,17 +269,20 @@ def report(results: dict[str, list[tuple[float, ...]]]) -> None:
             inside = ((low <= true + 1e-9) & (true <= high + 1e-9)).mean()
             apart = (middle < low - 1e-9) | (middle > high + 1e-9)
             numbers = (
-                f"{true[0]:7.4f} {value.mean():8.4f} {middle.mean():9.4f} {(high - low).mean():7.4f} {inside:9.1%}"
+                f"{true.mean():7.4f} {value.mean():8.4f} {middle.mean():9.4f} {(high - low).mean():7.4f} {inside:9.1%}"
             )
             wrong = "  OUTSIDE ITS INTERVAL" if apart.any() else ""
+            coverage[name] = float(inside)
             print(f"  {name:22s} {numbers} ± {_error(inside, len(found)):.1%}{wrong}")
         elif found.shape[1] == 2:
             error = found[:, 0].std(ddof=1) / np.sqrt(len(found))
+            coverage[name] = float(found[:, 0].mean())
             print(f"  {name:22s} {'':26s} {found[:, 1].mean():7.4f} {found[:, 0].mean():9.1%} ± {error:.1%}")
     for name, rows in results.items():
         if len(rows[0]) == 1:
             share = float(np.mean(rows))
             print(f"  {name:34s} in {share:6.1%} ± {_error(share, len(rows)):.1%} of runs")
+    return coverage
 
 
 def _error(share: float, sets: int) -> float:
@@ -292,19 +301,23 @@ def main() -> None:
     start = time.perf_counter()
     with get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
         for cls, size in product(options.classes.split(","), options.size.split(",")):
+            least: dict[str, tuple[float, str]] = {}
             for scenario in GROUPED if design(cls, size).grouped else SINGLE:
                 if options.scenario and scenario.name not in options.scenario.split(","):
                     continue
                 sets = options.sets or SIZES.get(size, 200)
                 results: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-                truth(cls, size, scenario)
+                population(design(cls, size).shape[1], scenario)  # before the processes begin
                 jobs = ((cls, size, scenario, seed) for seed in range(sets))
                 for found in pool.imap_unordered(simulate, jobs, chunksize=max(1, sets // 200)):
                     for name, numbers in found.items():
                         results[name].append(numbers)
                 cells = len(design(cls, size).cells)
                 print(f"\n{cls}, {size} ({cells:,} comparisons), {scenario.name}: {sets:,} data sets", flush=True)
-                report(results)
+                for name, share in report(results).items():
+                    least[name] = min(least.get(name, (2.0, "")), (share, scenario.name))
+            for name, (share, scenario_name) in least.items():
+                print(f"{cls}, {size}: {name} is covered least, {share:.1%}, in {scenario_name}", flush=True)
     print(f"\n{time.perf_counter() - start:.0f} s")
 
 
