@@ -251,8 +251,8 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
         if len(shown) < len(listed):
             clear = sum(difference.clear for difference in listed) - sum(difference.clear for difference in shown)
             unclear = f", {clear:,} of them clear" if clear else ", none of them clear"
-            more = plural(len(listed) - len(shown), "more difference")
-            after = [f"{more} in the data of this table{unclear}.", *after]
+            not_shown = plural(len(listed) - len(shown), "more difference")
+            after = [f"{not_shown} in the data of this table{unclear}.", *after]
         table = differences_block(shown, several=several, language=language, anchor="differences", **chart)
         blocks.append(replace(table, data=difference_table(part.differences), after=after if distinct else ()))
     else:
