@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from assay.errors import DataError, ModelError, UsageError
 from assay.probes.claims import corrected, corrected_table
 from assay.probes.unqover import family_of, metrics
-from assay.probes.unqover.cell_content import Contents
 from assay.probes.unqover.choose_examples import Wording, showcase
 from assay.probes.unqover.metrics import CellLabels, Cells, Preference
 from assay.probes.unqover.settings import UnqoverSettings
+from assay.probes.unqover.slots import Contents
 from assay.probes.unqover.subject_sums import make_blocks
 from assay.probes.unqover.uncertainty import (
     CHANCE,

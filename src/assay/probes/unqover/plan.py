@@ -13,7 +13,7 @@ from assay.asking.queries import MASK, NONE, Ints, MaskColumns, Scoring, SpanCol
 from assay.errors import DataError
 from assay.probes.unqover.cells import CellTable, cell_table
 from assay.probes.unqover.lists import WordLists, read_lists
-from assay.probes.unqover.slots import fill, widened
+from assay.probes.unqover.slots import Contents, content, fill, widened
 
 GENERATOR = 2
 """Raise it when the same recipe gives different questions than before."""
@@ -141,6 +141,21 @@ class UnqoverPlan:
                 table[k, place] = words.index(pronoun)
         pronouns = np.stack([table[first], table[second]], 1)  # (row, subject, 2)
         return words, np.concatenate([own[:, :, None], pronouns], 2)
+
+
+def contents_of(plan: UnqoverPlan) -> Contents:
+    """What every (template, attribute) of a plan says."""
+    lists = plan.lists
+    contents = {}
+    for t, a in plan.table.combinations.tolist():
+        template, attribute = lists.templates[t], lists.attributes[a]
+        heads = template.head, f"{template.head}:neg"
+        questions = [
+            fill(text, {head: attribute.forms[head], "mask": MASK})[0]
+            for text, head in zip((template.asked, template.negated), heads, strict=True)
+        ]
+        contents[t, a] = content(f"{lists.header} {template.context}", *questions)
+    return contents
 
 
 @lru_cache(maxsize=16)
