@@ -107,8 +107,8 @@ def entries(plan: UnqoverPlan, mask: str | None) -> Iterator[tuple[str, dict[str
         for pair, ends in enumerate(table.pairs.tolist()):
             columns = plan.columns(PER_CELL * pair * per_pair, PER_CELL * (pair + 1) * per_pair)
             people = [lists.subjects[k] for k in (reversed(ends) if swapped else ends)]
-            for place, (template, attribute) in enumerate(table.combinations.tolist()):
-                row = PER_CELL * place + 2 * swapped
+            for index, (template, attribute) in enumerate(table.combinations.tolist()):
+                row = PER_CELL * index + 2 * swapped
                 yield _entry(lists, columns, row, people, template, lists.attributes[attribute], mask)
 
 

@@ -88,17 +88,17 @@ class UnqoverPlan:
         first, second, template, attribute = self.table.rows(question // PER_CELL)
         swapped, polarity = ((question // 2) % 2).astype(bool), (question % 2).astype(np.int32)
         earlier, later = np.where(swapped, second, first), np.where(swapped, first, second)
-        contexts, context = _unique(template, earlier, later)
-        questions, asked = _unique(template, attribute, polarity)
+        contexts, context_index = _unique(template, earlier, later)
+        questions, question_index = _unique(template, attribute, polarity)
         lists = self.lists
         filled = [self._context(lists, *key) for key in contexts]
-        texts = StringColumn([text for text, _, _ in filled], context)
-        wordings = StringColumn([self._question(lists, *key) for key in questions], asked)
+        texts = StringColumn([text for text, _, _ in filled], context_index)
+        wordings = StringColumn([self._question(lists, *key) for key in questions], question_index)
         scoring = RELEASED if self.released else Scoring()
         if self.form == "mask":
             words, subjects = self._candidates(lists, template, first, second)
             return MaskColumns(texts, wordings, words, subjects, scoring)
-        start, end = (np.array([entry[k] for entry in filled], np.int32)[context] for k in (1, 2))
+        start, end = (np.array([entry[k] for entry in filled], np.int32)[context_index] for k in (1, 2))
         order = np.where(swapped[:, None], [1, 0], [0, 1])[:, :, None]  # from position to identity
         start, end = np.take_along_axis(start, order, 1), np.take_along_axis(end, order, 1)
         return SpanColumns(wordings, texts, start, end, scoring)
@@ -108,7 +108,7 @@ class UnqoverPlan:
     ) -> tuple[str, list[list[int]], list[list[int]]]:
         """The context and, for the subjects in the order in which they stand, alternative starts and ends."""
         chosen = lists.templates[template]
-        slots = [chosen.slot.replace("subj", f"subj{place}") for place in (1, 2)]
+        slots = [chosen.slot.replace("subj", f"subj{number}") for number in (1, 2)]
         people = [lists.subjects[k].forms[chosen.slot] for k in (earlier, later)]
         text, ranges = fill(chosen.context, dict(zip(slots, people, strict=True)), released=self.released)
         shift = len(lists.header) + 2 if lists.header else 0
@@ -130,17 +130,17 @@ class UnqoverPlan:
         slots = sorted({chosen.slot for chosen in lists.templates})
         words = [subject.forms[slot] for slot in slots for subject in lists.subjects]
         offset = np.array([slots.index(chosen.slot) * len(lists.subjects) for chosen in lists.templates], np.int32)
-        own = np.stack([first, second], 1) + offset[template][:, None]  # (row, subject)
+        names = np.stack([first, second], 1) + offset[template][:, None]  # (row, subject)
         if not self.pronouns:
-            return words, own[:, :, None]
+            return words, names[:, :, None]
         table = np.full((len(lists.subjects), 2), NONE, np.int32)
         for k, subject in enumerate(lists.subjects):
-            for place, pronoun in enumerate(PRONOUNS.get(subject.cluster, ())):
+            for form, pronoun in enumerate(PRONOUNS.get(subject.cluster, ())):
                 if pronoun not in words:
                     words.append(pronoun)
-                table[k, place] = words.index(pronoun)
+                table[k, form] = words.index(pronoun)
         pronouns = np.stack([table[first], table[second]], 1)  # (row, subject, 2)
-        return words, np.concatenate([own[:, :, None], pronouns], 2)
+        return words, np.concatenate([names[:, :, None], pronouns], 2)
 
 
 def contents_of(plan: UnqoverPlan) -> Contents:
@@ -170,6 +170,6 @@ def _unique(*columns: NDArray[np.int32]) -> tuple[list[tuple[int, int, int]], In
     codes = (stacked[:, 0] * sizes[1] + stacked[:, 1]) * sizes[2] + stacked[:, 2]
     unique, inverse = np.unique(codes, return_inverse=True)
     rest, third = np.divmod(unique, sizes[2])
-    one, two = np.divmod(rest, sizes[1])
-    keys = list(zip(one.tolist(), two.tolist(), third.tolist(), strict=True))
+    first, second = np.divmod(rest, sizes[1])
+    keys = list(zip(first.tolist(), second.tolist(), third.tolist(), strict=True))
     return keys, inverse.astype(np.int32)
