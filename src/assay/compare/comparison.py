@@ -61,11 +61,13 @@ class Comparison(NotebookDisplay):
 
     def content(self) -> dict[str, Any]:
         """What `to_json` writes."""
-        named: dict[str, Any] = {"probe": self.probe, "runs": list(self.runs), "models": list(self.models)}
-        named |= {"model": self.model} if self.model else {}
+        content: dict[str, Any] = {"probe": self.probe, "runs": list(self.runs), "models": list(self.models)}
+        content |= {"model": self.model} if self.model else {}
         if self.parts:
-            return named | {"notes": list(self.notes), "probes": [part.content() for part in self.parts]}
-        return named | {
+            return content | {"notes": list(self.notes), "probes": [part.content() for part in self.parts]}
+        charts = (block for section in self.sections for block in section.blocks if isinstance(block, Chart))
+        charted = {chart.file: chart.data for chart in charts if chart.data is not None}
+        return content | {
             "items": [
                 {
                     "model": name,
@@ -80,13 +82,8 @@ class Comparison(NotebookDisplay):
             "notes": list(self.notes),
             "remarks": {name: list(remarks) for name, remarks in self.remarks.items()},
             "differences": [difference.as_json() for difference in self.differences],
-            "tables": {name: list(table.records()) for name, table in {**self.tables, **self._drawn()}.items()},
+            "tables": {name: list(table.records()) for name, table in {**self.tables, **charted}.items()},
         }
-
-    def _drawn(self) -> dict[str, Table]:
-        """The data of the charts in `sections`, by the names of their files."""
-        charts = (block for section in self.sections for block in section.blocks if isinstance(block, Chart))
-        return {chart.file: chart.data for chart in charts if chart.data is not None}
 
 
 def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:

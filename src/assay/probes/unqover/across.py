@@ -191,10 +191,7 @@ def intensity_shift(base: Array, tuned: Array) -> Array:
     NaN where either is undefined.
     """
     if base.shape != tuned.shape:
-        raise DataError(
-            f"{base.shape} numbers of language models do not pair with {tuned.shape} of fine-tuned ones.",
-            "Give the same models and classes in the same order.",
-            code="not-comparable",
-        )
+        problem = f"{base.shape} numbers of language models do not pair with {tuned.shape} of fine-tuned ones."
+        raise DataError(problem, "Give the same models and classes in the same order.", code="not-comparable")
     shift: Array = tuned - base
     return shift

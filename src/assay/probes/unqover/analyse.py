@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 from math import isfinite
 from types import MappingProxyType
@@ -71,12 +71,8 @@ def analyse(
     """
     _check(cells, labels)
     if draws < 1 or resamples < 1:
-        raise UsageError(
-            f"draws is {draws} and resamples is {resamples}; expected at least 1 of each.",
-            "Use 1000.",
-            code="bad-setting",
-            key="draws" if draws < 1 else "resamples",
-        )
+        problem = f"draws is {draws} and resamples is {resamples}; expected at least 1 of each."
+        raise UsageError(problem, "Use 1000.", code="bad-setting", key="draws" if draws < 1 else "resamples")
     about = {"class": cls, "form": form}
     listed = metrics.listed_errors(cells.listed)
     names = (*HEADLINE, *listed)
@@ -189,7 +185,11 @@ def findings_of(parts: Iterable[ScoredCells], settings: UnqoverSettings, seed: i
         )
         near = metrics.near_ties(part.cells.scores, part.near)
         near_ties[part.label if not part.rounded else f"{part.label}, below {part.rounded:g}"] = near
-        notes += [*part.notes, *_on_rounding(part, near)]
+        notes += part.notes
+        if part.rounded:
+            rounds = f"the endpoint rounds probabilities to {part.rounded:g}, which may decide the sign of a preference"
+            ties = f"of up to {part.rounded:g}: {near:,} of {len(part.cells):,} comparisons; η counts these signs"
+            notes.append(f"{part.label}: {rounds} {ties}")
         if part.wording and len(part.cells):
             about = {"class": part.cls, "form": part.form}
             examples.append(showcase(part.cells, part.labels, results[-1][1], about, part.wording, MOST))
@@ -197,14 +197,6 @@ def findings_of(parts: Iterable[ScoredCells], settings: UnqoverSettings, seed: i
     shown_examples = [example for example in in_turn if example is not None][:MOST]
     estimates, tables = merged(results)
     return Findings("unqover", "", estimates, tables, near_ties, shown_examples, notes)
-
-
-def _on_rounding(part: ScoredCells, near: int) -> Iterator[str]:
-    if part.rounded:
-        yield (
-            f"{part.label}: the endpoint rounds probabilities to {part.rounded:g}, which may decide the sign of a "
-            f"preference of up to {part.rounded:g}: {near:,} of {len(part.cells):,} comparisons; η counts these signs"
-        )
 
 
 def merged(results: Iterable[Result]) -> Result:
@@ -340,12 +332,8 @@ def _check(cells: Cells, labels: CellLabels) -> None:
     """Raise an error for cells that no plan makes, and for scores that are not probabilities."""
     n, subjects = len(cells), len(labels.subjects)
     if cells.scores.shape != (n, 2, 2, 2):
-        raise DataError(
-            f"scores have the shape {cells.scores.shape}, expected {(n, 2, 2, 2)}.",
-            "Score every question.",
-            code="bad-value",
-            key="scores",
-        )
+        problem = f"scores have the shape {cells.scores.shape}, expected {(n, 2, 2, 2)}."
+        raise DataError(problem, "Score every question.", code="bad-value", key="scores")
     sizes = (labels.templates, subjects, subjects, len(labels.attributes))
     for key, size in zip(("template", "first", "second", "attribute"), sizes, strict=True):
         column = getattr(cells, key)

@@ -66,19 +66,12 @@ class UnqoverQuestionWriter:
         if not masked or family:
             return plan
         if ask is None:
-            raise UsageError(
-                f"the packaged lists do not say which subjects are one token of a {form} model.",
-                "Name the model with --model hf:…, or the authors' lists with --set word_lists=DIR.",
-                code="missing-setting",
-                key="model",
-            )
+            problem = f"the packaged lists do not say which subjects are one token of a {form} model."
+            remedy = "Name the model with --model hf:…, or the authors' lists with --set word_lists=DIR."
+            raise UsageError(problem, remedy, code="missing-setting", key="model")
         if MASKED not in ask.abilities:
-            raise UsageError(
-                "this model cannot fill masks.",
-                "Name a masked language model with --model.",
-                code="missing-ability",
-                key="model",
-            )
+            problem = "this model cannot fill masks."
+            raise UsageError(problem, "Name a masked language model with --model.", code="missing-ability", key="model")
         return replace(plan, without=unusable(ClassForm(cls, MASKED), lists, ask, []))
 
     def write(self, file: BinaryIO, plan: UnqoverPlan, advance: Callable[[int], None]) -> int:

@@ -8,7 +8,7 @@ same in all of its questions. Where no options are listed, four questions are le
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -103,10 +103,13 @@ class ListedPlan:
         texts = self.of.columns(PER_CELL * start, PER_CELL * (-(-hi // self.per_cell)))
         assert isinstance(texts, SpanColumns)  # the plan's form
         text_rows = PER_CELL * (cell - start) + 2 * order + polarity
-        return [
-            _question(texts, text_row, options)
-            for text_row, options in zip(text_rows.tolist(), self.shown(row).tolist(), strict=True)
-        ]
+        questions = []
+        for text_row, options in zip(text_rows.tolist(), self.shown(row).tolist(), strict=True):
+            query = texts.row(text_row)
+            people = [query.context[start:end] for start, end in query.subjects]  # in the words that the text has
+            names = [*people, UNKNOWN]
+            questions.append(ListedQuestion(query.context, query.question, tuple(names[k] for k in options)))
+        return questions
 
     def shown(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
         """Which option (0 and 1: the subjects, 2: UNKNOWN) stands at each place of these questions (row, place)."""
@@ -122,13 +125,6 @@ class ListedPlan:
         """How the first question is put."""
         (first,) = self.asked(0, 1)
         return self.listing.prompt(first, self.form)
-
-
-def _question(texts: SpanColumns, row: int, shown_options: Sequence[int]) -> ListedQuestion:
-    """A question with its options, in the words in which the text has the subjects."""
-    query = texts.row(row)
-    options = [*(query.context[start:end] for start, end in query.subjects), UNKNOWN]
-    return ListedQuestion(query.context, query.question, tuple(options[k] for k in shown_options))
 
 
 def unknown_place(table: CellTable, cells: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
@@ -169,7 +165,9 @@ class ListedCells:
         np.put_along_axis(shares, option_at, by_place, axis=1)  # (row, option)
         shares = shares.reshape(-1, 2, plan.orders, 2, option_at.shape[1]).astype(np.float32)
         kept_cells = np.flatnonzero(np.isfinite(shares).all(axis=(1, 2, 3, 4)))
-        places = None if plan.form == FREE else _places(option_at.reshape(*shares.shape))[kept_cells]
+        # (cell, option order, option)
+        positions = option_at.reshape(*shares.shape)[:, 0, :, 0][kept_cells].argsort(axis=-1)
+        places = None if plan.form == FREE else positions.astype(np.int8)
         first, second, template, attribute = plan.table.rows(kept_cells)
         scores = shares[kept_cells, ..., :2].mean(axis=2)
         cells = Cells(template, first, second, attribute, scores, ListedShares(shares[kept_cells], places))
@@ -220,11 +218,6 @@ class ListedCells:
             yield f"{label}: {left_out} because a question has no answer ({reasons})"
 
 
-def _places(option_at: NDArray[np.int64]) -> NDArray[np.int8]:
-    """Where each option stands (cell, option order, option), from which stands at each place of every question."""
-    return option_at[:, 0, :, 0].argsort(axis=-1).astype(np.int8)
-
-
 def _are_rounded(plan: ListedPlan, answers: Answers) -> bool:
     """Whether a service rounds its probabilities: all are multiples of 0.01, and some lie between 0 and 1."""
     if plan.listing.way not in FIELD_MODES:
@@ -252,12 +245,9 @@ def forms_of(settings: UnqoverSettings, ask: Ask) -> list[str]:
     for form in forms:
         if form not in supported:
             needs = _NEEDS.get(form, "a language model, which reads options")
-            raise UsageError(
-                f"form={form_setting} needs {needs}; this model supports form={'|'.join(supported)}.",
-                f"Use --set form={supported[0]}, or choose a model for that task.",
-                code="missing-ability",
-                key="form",
-            )
+            problem = f"form={form_setting} needs {needs}; this model supports form={'|'.join(supported)}."
+            remedy = f"Use --set form={supported[0]}, or choose a model for that task."
+            raise UsageError(problem, remedy, code="missing-ability", key="form")
     if forms[0] not in LLM_FORMS and settings.answer != "auto":
         problem = f"answer={settings.answer} is for language models behind endpoints."
         raise UsageError(problem, "Leave it out.", code="unsupported", key="answer")

@@ -150,12 +150,8 @@ class UnQover(Method[UnqoverPrepared, Data]):
         from assay.probes.unqover.predictions import scored_files
 
         if answers is not None:
-            raise UsageError(
-                "UnQover's predictions files hold their scores at fixed places.",
-                "Leave --answers out.",
-                code="bad-option",
-                key="answers",
-            )
+            problem = "UnQover's predictions files hold their scores at fixed places."
+            raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
         settings = read_settings(UnqoverSettings, request.settings, self.probe.name, remedy=SCORE)
         if request.data is not None and (request.data / _LISTS).is_dir():
             settings = _with_lists(settings, request.data)
@@ -281,12 +277,9 @@ def unusable(part: ClassForm, lists: WordLists, ask: Ask, notes: list[str]) -> t
         )
     sides = [usable] if lists.split is None else [usable[: lists.split], usable[lists.split :]]
     if usable.sum() < 2 or not all(side.any() for side in sides):
-        raise DataError(
-            f"{part.label}: fewer than two subjects are single tokens of this model, so no pair is left.",
-            "Choose other subjects with --set word_lists=DIR, another class, or a model with a larger vocabulary.",
-            code="nothing-to-ask",
-            key="class",
-        )
+        problem = f"{part.label}: fewer than two subjects are single tokens of this model, so no pair is left."
+        remedy = "Choose other subjects with --set word_lists=DIR, another class, or a model with a larger vocabulary."
+        raise DataError(problem, remedy, code="nothing-to-ask", key="class")
     return tuple(left_out)
 
 
@@ -324,12 +317,9 @@ def _with_lists(settings: UnqoverSettings, data: Path | None) -> UnqoverSettings
         return settings
     lists = data / _LISTS
     if not lists.is_dir():
-        raise UsageError(
-            f"{data} has no UnQover word lists (unqover/word_lists).",
-            "Get them with `assay data fetch unqover`, or leave --data out: assay has lists of its own.",
-            code="missing-data",
-            key="data",
-        )
+        problem = f"{data} has no UnQover word lists (unqover/word_lists)."
+        remedy = "Get them with `assay data fetch unqover`, or leave --data out: assay has lists of its own."
+        raise UsageError(problem, remedy, code="missing-data", key="data")
     return replace(settings, word_lists=str(lists))
 
 

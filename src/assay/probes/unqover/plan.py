@@ -60,13 +60,9 @@ class UnqoverPlan:
             self.cls, masked=self.form == "mask", header=self.header, family=self.family, folder=self.word_lists
         )
         if lists.digest != self.lists_digest:
-            raise DataError(
-                f"the word lists of {self.cls} have changed since this run began.",
-                "Restore them, or start a new run with another --out.",
-                code="changed-file",
-                file=self.word_lists,
-                key="word_lists",
-            )
+            problem = f"the word lists of {self.cls} have changed since this run began."
+            remedy = "Restore them, or start a new run with another --out."
+            raise DataError(problem, remedy, code="changed-file", file=self.word_lists, key="word_lists")
         return lists
 
     @property

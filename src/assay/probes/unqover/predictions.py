@@ -141,12 +141,8 @@ class _Reader:
     def predictions(self, cls: str | None, form: str | None) -> Predictions:
         """What was read, in an order that the entries' order does not decide."""
         if not self.cells:
-            raise DataError(
-                "there is no usable prediction in this file.",
-                "Give a predictions file.",
-                code="empty-file",
-                file=self.path,
-            )
+            problem = "there is no usable prediction in this file."
+            raise DataError(problem, "Give a predictions file.", code="empty-file", file=self.path)
         cls = cls or self._guess_class()
         words = self.agreement.words
         subjects, attributes = (
@@ -216,24 +212,14 @@ class _Reader:
             listed = {subject.name for subject in read_lists(cls, masked=False, header=False).subjects}
             if len(listed & set(self.subjects)) > len(self.subjects) / 2:
                 return cls
-        raise UsageError(
-            f"the file does not tell its class; its subjects are {', '.join(list(self.subjects)[:4])}, ….",
-            f"Name it with --set class={'|'.join(FILES)}.",
-            code="missing-setting",
-            file=self.path,
-            key="class",
-        )
+        problem = f"the file does not tell its class; its subjects are {', '.join(list(self.subjects)[:4])}, …."
+        remedy = f"Name it with --set class={'|'.join(FILES)}."
+        raise UsageError(problem, remedy, code="missing-setting", file=self.path, key="class")
 
     def _reject(self, problem: str, line: int | None, code: str, key: str | None = None) -> None:
         if not self.skip_bad:
-            raise DataError(
-                f"{problem}.",
-                "Correct the file, or leave such entries out with --skip-bad.",
-                code=code,
-                file=self.path,
-                line=line,
-                key=key,
-            )
+            remedy = "Correct the file, or leave such entries out with --skip-bad."
+            raise DataError(f"{problem}.", remedy, code=code, file=self.path, line=line, key=key)
         self.n_skipped += 1
         if self.n_skipped <= _MOST_NAMED:
             self.skipped.append(problem)
@@ -296,13 +282,9 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
             if (buffer[begin + 1 :] + file.read(_CHUNK)).strip():
                 raise ValueError("expected nothing after the object")
     except (ValueError, IndexError):
-        raise DataError(
-            "from here on this is not the JSON object of a predictions file.",
-            "It must be one object of entries like those that `assay generate unqover` writes.",
-            code="bad-json",
-            file=path,
-            line=line,
-        ) from None
+        problem = "from here on this is not the JSON object of a predictions file."
+        remedy = "It must be one object of entries like those that `assay generate unqover` writes."
+        raise DataError(problem, remedy, code="bad-json", file=path, line=line) from None
 
 
 def _blank_end(buffer: str, offset: int, also: str = "") -> int:
@@ -326,12 +308,9 @@ def scored_files(
         problem = f"form={settings.form} is for runs: the authors' format has span questions and masked sentences."
         raise UsageError(problem, "Ask a language model with `assay run unqover`.", code="unsupported", key="form")
     if settings.form == "both" or (named and len(settings.classes) > 1):
-        raise UsageError(
-            "a predictions file has one class of subjects and one form.",
-            "Name them, or leave them out.",
-            code="bad-setting",
-            key="form" if settings.form == "both" else "class",
-        )
+        problem = "a predictions file has one class of subjects and one form."
+        remedy = "Name them, or leave them out."
+        raise UsageError(problem, remedy, code="bad-setting", key="form" if settings.form == "both" else "class")
     cls, form = settings.cls if named else None, None if settings.form == "auto" else settings.form
     parts, notes = [], []
     files_by_part: dict[tuple[str, str], Path] = {}
@@ -339,11 +318,8 @@ def scored_files(
         predictions = read_predictions(file, cls, form, skip_bad=skip_bad, word_lists=settings.word_lists)
         part = predictions.cls, predictions.form
         if part in files_by_part:
-            raise UsageError(
-                f"{files_by_part[part]} and {file} both hold {part[0]} in {part[1]} form.",
-                "Score them one by one.",
-                code="duplicate",
-            )
+            problem = f"{files_by_part[part]} and {file} both hold {part[0]} in {part[1]} form."
+            raise UsageError(problem, "Score them one by one.", code="duplicate")
         files_by_part[part] = file
         notes += [f"{file.name}: {righted}" for righted in predictions.righted]
         notes += [f"{file.name}: left out: {problem}" for problem in predictions.skipped]

@@ -190,17 +190,13 @@ def group_said(estimate: Estimate) -> str:
 def _scorecard(run: Run) -> Scorecard:
     estimates = run.findings.estimates
     by_class = all("class" in estimate.group for estimate in estimates)
+    ways = "eight" if _forms(run) & {CHOICE, FORCED} else "four"
     return Scorecard(
         [_score(estimate, by_class) for estimate in estimates],
-        counted="n counts comparisons: one pair of subjects in one text with one attribute, asked in "
-        f"{_ways(run)} ways.",
+        counted=f"n counts comparisons: one pair of subjects in one text with one attribute, asked in {ways} ways.",
         places=("class", "form") if by_class else ("group",),
         probe=run.probe,
     )
-
-
-def _ways(run: Run) -> str:
-    return "eight" if _forms(run) & {CHOICE, FORCED} else "four"
 
 
 def _score(estimate: Estimate, by_class: bool) -> HeadlineEstimate:

@@ -205,12 +205,11 @@ def across(runs: Sequence[Run]) -> list[Section]:
     for name, run in zip(run_names(runs), runs, strict=True):
         for part, rows in ranked_subjects(run):
             by_part.setdefault(part, {})[name] = {row.subject: row.gamma for row in rows}
-    return [Section([_ranking(part, gammas)]) for part, gammas in by_part.items() if _share(gammas)]
-
-
-def _share(gammas: Mapping[str, Mapping[str, float]]) -> bool:
-    """Whether at least two models have subjects in common."""
-    return len(gammas) > 1 and len(set.intersection(*map(set, gammas.values()))) > 1
+    return [
+        Section([_ranking(part, gammas)])
+        for part, gammas in by_part.items()
+        if len(gammas) > 1 and len(set.intersection(*map(set, gammas.values()))) > 1
+    ]
 
 
 def _ranking(part: tuple[str, str], gammas: Mapping[str, Mapping[str, float]]) -> DisplayTable:

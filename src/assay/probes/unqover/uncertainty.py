@@ -177,7 +177,9 @@ def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -
         means.append(ClusteredMeans(mean, pairs.spread(sums - mean * pairs.counts, n)))
     gamma, eta = means
     decided = pairs.sums(np.abs(np.sign(values))).sum(axis=(0, 1))
-    return gamma, replace(eta, spread=_at_least(eta.spread, least_sign_variance(eta.mean, decided, n)))
+    missing = np.maximum(least_sign_variance(eta.mean, decided, n) - eta.spread.variance, 0.0)
+    spread = eta.spread._replace(covariance=eta.spread.covariance + np.diag(missing))
+    return gamma, replace(eta, spread=spread)
 
 
 def least_sign_variance(mean: Array, decided: Array, n: Array) -> Array:
@@ -189,11 +191,6 @@ def least_sign_variance(mean: Array, decided: Array, n: Array) -> Array:
     balance = np.divide(np.abs(mean) * n, decided, out=np.zeros_like(mean), where=decided > 0)
     losing = (decided * (1.0 - balance) / 2.0 + 1.0) / (decided + 2.0)  # the share of the decided signs
     return (decided + 2.0) / (n + 4.0) * 4.0 * losing * (1.0 - losing) / (n + 4.0)
-
-
-def _at_least(spread: ErrorCovariance, variance: Array) -> ErrorCovariance:
-    missing = np.maximum(variance - spread.variance, 0.0)
-    return spread._replace(covariance=spread.covariance + np.diag(missing))
 
 
 def pooled_intensity(gamma: ClusteredMeans, draws: int, rng: np.random.Generator) -> Uncertainty:
