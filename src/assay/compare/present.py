@@ -98,14 +98,11 @@ def differences_block(
     """Differences by metric, each metric on its own scale; `several` models need a column for their names. `language`
     is the baseline's, where one model's languages are compared.
     """
-    kind, heads, than = "model", ["baseline", "model", "change"], "the model’s value is higher than the baseline’s"
-    worse = "than the baseline"
+    kind, heads, worse = "model", ["baseline", "model", "change"], "than the baseline"
+    than = "the model’s value is higher than the baseline’s"
     if language:
-        kind, heads = (
-            "language",
-            [f"in {language}", "in the language" if several else f"in {differences[0].model}", "change"],
-        )
-        than, worse = f"the value is higher than in {language}", f"than in {language}"
+        kind, worse, than = "language", f"than in {language}", f"the value is higher than in {language}"
+        heads = [f"in {language}", "in the language" if several else f"in {differences[0].model}", "change"]
     columns = [
         *(TableColumn(head, CellKind.TEXT) for head in ("asked about", *([kind] if several else []))),
         *(TableColumn(Verbatim(head), CellKind.NUMBER) for head in heads),
@@ -120,10 +117,8 @@ def differences_block(
         change, worse = difference.change, difference.worse
         cells: list[TableCell] = [say_group(difference.probe, change.group), *([difference.model] if several else [])]
         cells += [difference.before, difference.after, MarkedCell(change.value, note=change.note)]
-        cells += [
-            DotCell(change.value, change.low, change.high, hollow=not difference.clear),
-            (change.low, change.high),
-        ]
+        dot = DotCell(change.value, change.low, change.high, hollow=not difference.clear)
+        cells += [dot, (change.low, change.high)]
         return TableRow([*cells, "" if worse is None else worse.value, change.p, change.q, change.n])
 
     groups: dict[tuple[str, str], list[TableRow]] = {}
@@ -155,10 +150,8 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
         chart = changes_chart(part.differences, several=several, language=part.models[0] if part.model else "")
         blocks += [chart] if chart else []
         if clear:
-            blocks.append(Paragraphs(["The largest first:"]))
-            blocks.append(
-                Paragraphs([_told(part, difference, several) for difference in _telling(part, clear)], TextRole.ITEMS)
-            )
+            sentences = [_told(part, difference, several) for difference in _telling(part, clear)]
+            blocks += [Paragraphs(["The largest first:"]), Paragraphs(sentences, TextRole.ITEMS)]
         if part.remarks:
             blocks.append(Paragraphs(_remarks(part, {name: name for name in part.models}, several)))
     caution = OF_LANGUAGES if any(part.model for part in parts) else OF_MODELS
@@ -208,12 +201,10 @@ def _remarks(part: Comparison, names: Mapping[str, str], several: bool) -> list[
 
 def _telling(part: Comparison, clear: Sequence[Difference]) -> Sequence[Difference]:
     """The clear differences that are told in words: of languages, those for which the probe has words."""
-    worded = [
-        difference
-        for difference in clear
-        if not part.model or metric_named(difference.probe, difference.change.metric).more
-    ]
-    return (worded or clear)[:MOST_TOLD]
+    if part.model:
+        worded = [difference for difference in clear if metric_named(difference.probe, difference.change.metric).more]
+        clear = worded or clear
+    return clear[:MOST_TOLD]
 
 
 def _told(part: Comparison, difference: Difference, several: bool) -> Text:
@@ -259,9 +250,8 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
         blocks.append(Paragraphs(["There are no paired differences."]))
     for name, data in _tables(part):
         title = part.titles.get(name, name)
-        side_by_side = data_table(
-            data, _spelt(part, data), title=title, data=data, file=f"{part.probe}-{name}", anchor="table"
-        )
+        file = f"{part.probe}-{name}"
+        side_by_side = data_table(data, _spelt(part, data), title=title, data=data, file=file, anchor="table")
         more = len(data.rows) - MOST_ROWS
         gap = [OmittedRows(f"{plural(more, 'more row')} in the data")] if more > 0 else []
         cut = replace(side_by_side, groups=[RowGroup([*side_by_side.rows[:MOST_ROWS], *gap])])
@@ -271,10 +261,11 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
 
 def _clearest(differences: Sequence[Difference], most: int) -> list[Difference]:
     """At most so many of the differences, in their order: the clear ones first, then the others that are defined."""
-    first = sorted(
-        range(len(differences)), key=lambda k: (not differences[k].clear, differences[k].change.value is None)
-    )
-    return [differences[i] for i in sorted(first[:most])]
+
+    def tier(i: int) -> tuple[bool, bool]:
+        return not differences[i].clear, differences[i].change.value is None
+
+    return [differences[i] for i in sorted(sorted(range(len(differences)), key=tier)[:most])]
 
 
 def _counts(part: Comparison) -> list[tuple[str, str]]:

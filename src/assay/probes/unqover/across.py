@@ -6,7 +6,6 @@ Arrays are (model, …); NaN stands for what a model has no number for. `aligned
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -74,11 +73,11 @@ def _ranks(models: Sequence[tuple[str, Findings]]) -> Table:
     rows: list[Sequence[Cell]] = []
     for (cls, form), by_model in _by_part(models, "subjects"):
         names, gamma = aligned([_gammas(records, "subject") for records in by_model.values()])
-        summary = rank_summary(gamma)
+        mean, std = rank_summary(gamma)
         ranks_by_model = dict(zip(by_model, ranks(gamma), strict=True))
-        for k in sorted(range(len(names)), key=lambda k: (summary.mean[k], names[k])):
+        for k in sorted(range(len(names)), key=lambda k: (mean[k], names[k])):
             model_ranks = [_cell(ranks_by_model[name][k]) if name in ranks_by_model else None for name, _ in models]
-            rows.append([cls, form, names[k], _cell(summary.mean[k]), _cell(summary.std[k]), *model_ranks])
+            rows.append([cls, form, names[k], _cell(mean[k]), _cell(std[k]), *model_ranks])
     return Table(("class", "form", "subject", "mean_rank", "std_rank", *(name for name, _ in models)), rows)
 
 
@@ -152,23 +151,15 @@ def ranks(gamma: Array) -> Array:
     return rank
 
 
-@dataclass(frozen=True)
-class RankSummary:
-    """The mean and the standard deviation of each subject's rank over models: (subject,)."""
-
-    mean: Array
-    std: Array
-
-
-def rank_summary(gamma: Array) -> RankSummary:
-    """Average and spread of the ranks of γ(x) over models (Figures 4 and 5), from γ (model, subject).
+def rank_summary(gamma: Array) -> tuple[Array, Array]:
+    """Average and spread (subject,) of the ranks of γ(x) over models (Figures 4 and 5), from γ (model, subject).
 
     The mean is in [1, subjects]; a smaller one means that more models prefer the subject, which for negative attributes
     is the more negative sentiment. The standard deviation is the population's (divided by the number of models: these
     models are all there are); 0 means that all models agree. NaN where a model has no γ for the subject.
     """
     model_ranks = ranks(gamma)
-    return RankSummary(model_ranks.mean(axis=0), model_ranks.std(axis=0))
+    return model_ranks.mean(axis=0), model_ranks.std(axis=0)
 
 
 def shared_top(gamma: Array, k: int = TOP) -> NDArray[np.bool_]:

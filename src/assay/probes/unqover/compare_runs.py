@@ -9,7 +9,7 @@ subjects equally strongly, it mixes them into one without a preference, and any 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,44 +26,37 @@ from assay.probes.unqover.uncertainty_subjects import jackknifed
 from assay.stats import MIN_UNITS, student_p, student_reach
 
 
-@dataclass(frozen=True)
-class _SharedCells:
-    """The cells that two runs share, as the first has them, with both models' scores.
+def _shared_cells(
+    first_run: ScoredCells, second_run: ScoredCells
+) -> tuple[Cells, metrics.Scores, metrics.ListedShares | None, CellLabels]:
+    """The cells that two runs share, as the first has them; the second's scores of these and what its options got.
 
-    What the other's options got is as it has them: what is made of that does not depend on who is called first.
+    What the options got is as the second has them: what is made of that does not depend on who is called first.
     """
-
-    cells: Cells
-    other_scores: metrics.Scores
-    other_listed: metrics.ListedShares | None
-    labels: CellLabels
-
-    @staticmethod
-    def of(first_run: ScoredCells, second_run: ScoredCells) -> _SharedCells:
-        subjects: dict[tuple[str, str], int] = {}
-        contents: dict[Content, int] = {}
-        for side in (first_run, second_run):
-            for key in _people(side.labels):
-                subjects.setdefault(key, len(subjects))
-            for content in side.contents().values():
-                contents.setdefault(content, len(contents))
-        keys, turned = _numbers(first_run, subjects, contents)
-        other_keys, other_turned = _numbers(second_run, subjects, contents)
-        if np.array_equal(keys, other_keys):
-            rows = other_rows = np.arange(len(keys))
-        else:
-            _, rows, other_rows = np.intersect1d(keys, other_keys, return_indices=True)
-            rows, other_rows = (indices[np.argsort(rows, kind="stable")] for indices in (rows, other_rows))
-        flipped = turned[rows] != other_turned[other_rows]
-        other_cells = second_run.cells.take(other_rows)
-        scores = other_cells.scores
-        scores[flipped] = scores[flipped][:, ::-1, :, ::-1]  # the other order is the first, and the other subject
-        cells, labels = only_asked(*_by_name(first_run.cells.take(rows), first_run.labels))
-        pairs = len(np.unique(_pair(cells, len(labels.subjects))))
-        combinations = cells.template.astype(np.int64) * max(len(labels.attributes), 1) + cells.attribute
-        grid = pairs * len(np.unique(combinations))
-        sampled = first_run.labels.sampled or second_run.labels.sampled or len(cells) < grid
-        return _SharedCells(cells, scores, other_cells.listed, replace(labels, sampled=sampled))
+    subjects: dict[tuple[str, str], int] = {}
+    contents: dict[Content, int] = {}
+    for side in (first_run, second_run):
+        for key in _people(side.labels):
+            subjects.setdefault(key, len(subjects))
+        for content in side.contents().values():
+            contents.setdefault(content, len(contents))
+    keys, turned = _numbers(first_run, subjects, contents)
+    other_keys, other_turned = _numbers(second_run, subjects, contents)
+    if np.array_equal(keys, other_keys):
+        rows = other_rows = np.arange(len(keys))
+    else:
+        _, rows, other_rows = np.intersect1d(keys, other_keys, return_indices=True)
+        rows, other_rows = (indices[np.argsort(rows, kind="stable")] for indices in (rows, other_rows))
+    flipped = turned[rows] != other_turned[other_rows]
+    other_cells = second_run.cells.take(other_rows)
+    scores = other_cells.scores
+    scores[flipped] = scores[flipped][:, ::-1, :, ::-1]  # the other order is the first, and the other subject
+    cells, labels = only_asked(*_by_name(first_run.cells.take(rows), first_run.labels))
+    pairs = len(np.unique(_pair(cells, len(labels.subjects))))
+    combinations = cells.template.astype(np.int64) * max(len(labels.attributes), 1) + cells.attribute
+    grid = pairs * len(np.unique(combinations))
+    sampled = first_run.labels.sampled or second_run.labels.sampled or len(cells) < grid
+    return cells, scores, other_cells.listed, replace(labels, sampled=sampled)
 
 
 def _people(labels: CellLabels) -> list[tuple[str, str]]:
@@ -122,17 +115,17 @@ def _apart(first: Sequence[ScoredCells], second: Sequence[ScoredCells]) -> Itera
 
 def changes(probe: Probe, first: ScoredCells, second: ScoredCells) -> tuple[list[PairedChange], Common]:
     """The changes from one model to the other on the cells of a class and form that both were asked."""
-    shared = _SharedCells.of(first, second)
-    n = len(shared.cells)
+    cells, second_scores, second_listed, labels = _shared_cells(first, second)
+    n = len(cells)
     counts = Common(f"{first.cls} ({first.form}), comparisons", len(first.cells), len(second.cells), n)
     if not n:
         return [], counts
-    labels, released = shared.labels, (first.released, second.released)
+    released = first.released, second.released
     subjects, attributes = len(labels.subjects), len(labels.attributes)
     groups = None if labels.groups is None else numbered(labels.groups)[1]
-    scores = shared.cells.scores, shared.other_scores
+    scores = cells.scores, second_scores
     bias = np.stack([metrics.of_cells(metrics.comparative_bias, score) for score in scores])  # (model, cell)
-    listed = [metrics.listed_errors(shares) for shares in (shared.cells.listed, shared.other_listed)]
+    listed = [metrics.listed_errors(shares) for shares in (cells.listed, second_listed)]
     errors = np.stack(
         [
             error
@@ -140,7 +133,7 @@ def changes(probe: Probe, first: ScoredCells, second: ScoredCells) -> tuple[list
             for error in (*metrics.errors(model_scores, released=is_released), *model_listed.values())
         ]
     )
-    blocks = make_blocks(shared.cells, bias, subjects, attributes, labels.templates, errors)
+    blocks = make_blocks(cells, bias, subjects, attributes, labels.templates, errors)
     unclear_reason = _few(n, labels)
     paired_changes = []
     for name, estimate in jackknifed(blocks, attributes, groups, models=2, more=[*listed[0]]).items():

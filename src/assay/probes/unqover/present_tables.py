@@ -215,11 +215,11 @@ def across(runs: Sequence[Run]) -> list[Section]:
 def _ranking(part: tuple[str, str], gammas: Mapping[str, Mapping[str, float]]) -> DisplayTable:
     """The subjects of a class and form by their mean rank across models (Figures 4 and 5)."""
     names, gamma = aligned(list(gammas.values()))
-    summary, model_ranks = rank_summary(gamma), ranks(gamma)
-    order = sorted(range(len(names)), key=lambda k: (summary.mean[k], names[k]))
+    (means, stds), model_ranks = rank_summary(gamma), ranks(gamma)
+    order = sorted(range(len(names)), key=lambda k: (means[k], names[k]))
 
     def ranked(k: int) -> TableRow:
-        mean, std = float(summary.mean[k]), float(summary.std[k])
+        mean, std = float(means[k]), float(stds[k])
         hint = "; ".join(f"{name}: {rank:g}" for name, rank in zip(gammas, model_ranks[:, k].tolist(), strict=True))
         low, high = max(mean - std, 1.0), min(mean + std, float(len(names)))
         return TableRow([names[k], mean, DotCell(mean, low, high, told=hint), std])
@@ -229,7 +229,7 @@ def _ranking(part: tuple[str, str], gammas: Mapping[str, Mapping[str, float]]) -
     between = plural(len(order) - len(first) - len(last), "subject")
     gap = [OmittedRows(f"{between} between the two ends: in the data of this chart")] if many else []
     rows: list[Sequence[Cell]] = [
-        [names[k], float(summary.mean[k]), float(summary.std[k]), *model_ranks[:, k].tolist()] for k in order
+        [names[k], float(means[k]), float(stds[k]), *model_ranks[:, k].tolist()] for k in order
     ]
     return DisplayTable(
         title=f"Ranks of subjects across models: {part_label(part)}",
