@@ -182,7 +182,7 @@ class Agreement:
         for exchanged in (False, True):
             first, second = _swapped(names, exchanged)
             if self._is_written(plain[0], first, template) and self._is_written(plain[1], second, template):
-                self._recognized.update((template, name) for name in names)
+                self._recognized |= {(template, names[0]), (template, names[1])}
                 return exchanged
         if self.learned is None:
             for name in names:

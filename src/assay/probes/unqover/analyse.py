@@ -112,8 +112,8 @@ def analyse(
         cells, bias, [(preferences[name].gamma, pools[name][0]) for name in pools], labels.templates
     )
     tables = {
-        name: _rows(labels.subjects, names, preferences[name], rows)
-        for (name, (_, names)), rows in zip(pools.items(), all_rows, strict=True)
+        name: _rows(labels.subjects, columns, preferences[name], rows)
+        for (name, (_, columns)), rows in zip(pools.items(), all_rows, strict=True)
     }
     tables["classes"] = [[row[0], labels.regions.get(str(row[0])), *row[1:]] for row in tables["classes"]]
 

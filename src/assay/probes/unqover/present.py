@@ -30,25 +30,19 @@ from assay.results.run import Run
 from assay.results.verdict import Chance, VerdictKind
 
 ASKS = "questions that the text does not answer: does the model prefer a group anyway?"
-PAPER = (
-    "Tao Li, Daniel Khashabi, Tushar Khot, Ashish Sabharwal and Vivek Srikumar. 2020. UNQOVERing Stereotyping Biases "
-    "via Underspecified Questions. In Findings of the Association for Computational Linguistics: EMNLP 2020, pages "
-    "3475–3489. doi 10.18653/v1/2020.findings-emnlp.311"
-)
 
 
 def present(run: Run) -> Presentation:
     """What is shown of a run."""
     strongest = strongest_associations(run)
-    intensities = _intensities(run.findings.estimates)
     return Presentation(
         name="UnQover",
         asks=ASKS,
-        lead=[Paragraphs([_asked(run), _strongest(run, strongest), *_intensity(intensities)])],
+        lead=[Paragraphs([_asked(run), _strongest(run, strongest), *_intensity(run.findings.estimates)])],
         card=card_of(run, strongest),
         scorecard=_scorecard(run),
         cautions=[*PROBE.cautions, *_sampled(run)],
-        citation=[["The method: ", PAPER]],
+        citation=[["The method: ", PROBE.paper]],
         data_set="unqover",
         sections=[associations(run, strongest), Section(charts(run)), Section(subjects(run))],
         summary=[in_short(run, strongest)],
@@ -123,10 +117,7 @@ def _told(run: Run, row: Association) -> Text:
     ]
 
 
-Intensities = Mapping[Chance, Sequence[Estimate]]
-
-
-def _intensities(estimates: Sequence[Estimate]) -> Intensities:
+def _intensity(estimates: Sequence[Estimate]) -> list[Text]:
     """One μ for every class and form, by its verdict: for single subjects or, where undefined, for grouped names."""
     chosen: dict[tuple[str | None, str | None], Estimate] = {}
     for estimate in estimates:
@@ -134,12 +125,9 @@ def _intensities(estimates: Sequence[Estimate]) -> Intensities:
             part = estimate.group.get("class"), estimate.group.get("form")
             if part not in chosen or (chosen[part].value is None and estimate.value is not None):
                 chosen[part] = estimate
-    return {which: [estimate for estimate in chosen.values() if estimate.chance is which] for which in Chance}
-
-
-def _intensity(intensities: Intensities) -> list[Text]:
-    above, within = intensities[Chance.ABOVE], intensities[Chance.WITHIN]
-    rest = [*intensities[Chance.UNTOLD], *intensities[Chance.UNDEFINED]]
+    by_chance = {chance: [estimate for estimate in chosen.values() if estimate.chance is chance] for chance in Chance}
+    above, within = by_chance[Chance.ABOVE], by_chance[Chance.WITHIN]
+    rest = [*by_chance[Chance.UNTOLD], *by_chance[Chance.UNDEFINED]]
     sentences: list[Text] = []
     if above:
         settings = f"{len(above)} of {plural(len(above) + len(within), 'setting')}"
@@ -150,7 +138,7 @@ def _intensity(intensities: Intensities) -> list[Text]:
         unclear = Strong("Bias intensity μ is nowhere distinguishable from chance")
         sentences.append([unclear, ": ", _compared(within), "."])
     if rest:
-        untested = join_texts([Verbatim(group_said(estimate)) for estimate in rest], "; ")
+        untested = join_texts([Verbatim(_group_label(estimate.group)) for estimate in rest], "; ")
         see = ": see the headline numbers and their notes."
         sentences.append(["μ could not be tested against chance for ", untested, see])
     return sentences
@@ -163,7 +151,7 @@ def _compared(estimates: Sequence[Estimate]) -> Text:
         chance = "" if estimate.floor is None else f"; chance level {format_number(estimate.floor)}"
         p = "" if estimate.p is None else f", p {format_p_equals(estimate.p)}"
         number = NumberText(f"{format_number(estimate.value)}{chance}{p}")
-        texts.append([Verbatim(group_said(estimate)), " (", number, ")"])
+        texts.append([Verbatim(_group_label(estimate.group)), " (", number, ")"])
     return join_texts(texts, "; ")
 
 
@@ -177,14 +165,14 @@ def _sampled(run: Run) -> list[Text]:
 # --- headline numbers
 
 
-def group_said(estimate: Estimate) -> str:
+def _group_label(group: Mapping[str, str]) -> str:
     """What an estimate is about.
 
-    >>> group_said(Estimate("mu", {"class": "gender", "form": "span", "subjects": "pooled"}, 0.1))
+    >>> _group_label({"class": "gender", "form": "span", "subjects": "pooled"})
     'gender, span, grouped by gender'
     """
     plain = ("class", "form", "subjects")
-    return say_group({key: value if key in plain else f"{key}: {value}" for key, value in estimate.group.items()})
+    return say_group({key: value if key in plain else f"{key}: {value}" for key, value in group.items()})
 
 
 def _scorecard(run: Run) -> Scorecard:
@@ -203,9 +191,9 @@ def _score(estimate: Estimate, by_class: bool) -> HeadlineEstimate:
     group = estimate.group
     form, cls = group.get("form", ""), group.get("class", "")
     rest = {key: value for key, value in group.items() if key != "form"}
-    part = (group_said(Estimate("", rest, 0.0)), form) if by_class else ()
+    part = (_group_label(rest), form) if by_class else ()
     examples = {key: value for key, value in group.items() if key != "subjects"}
-    return HeadlineEstimate(estimate, group_said(estimate), examples, part, PROBE.task(group), (cls, cls))
+    return HeadlineEstimate(estimate, _group_label(estimate.group), examples, part, PROBE.task(group), (cls, cls))
 
 
 # --- the first screen: the strongest association, or what is clear in place of one
