@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -191,9 +191,19 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     tables |= method.side_by_side([(name, run.findings) for name, run in zip(names, runs, strict=True)])
     if differences:
         tables = {DIFFERENCES: difference_table(differences)} | tables
-    titles, folders = {DIFFERENCES: TITLE, **method.titles}, [str(run.folder) for run in runs]
-    comparison = Comparison(folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks)
-    return replace(comparison, model=runs[0].model, sections=method.across(runs)) if apart else comparison
+    return Comparison(
+        [str(run.folder) for run in runs],
+        list(names),
+        tables,
+        titles={DIFFERENCES: TITLE, **method.titles},
+        differences=differences,
+        counts=counts,
+        notes=notes,
+        probe=probe,
+        remarks=remarks,
+        model=runs[0].model if apart else "",
+        sections=method.across(runs) if apart else (),
+    )
 
 
 def resampling_settings(run: Run) -> dict[str, Any]:
@@ -266,6 +276,5 @@ def _require_same_data(runs: Sequence[Run]) -> None:
             if before != digest:
                 apart = f"{folder} and {run.folder} were asked from different data ({name})"
                 remedy = "Repeat one of them with the other's data, or compare only the items that both have: --common."
-                raise UsageError(
-                    f"{apart}, so their numbers are not comparable.", remedy, code="not-comparable", key=name
-                )
+                problem = f"{apart}, so their numbers are not comparable."
+                raise UsageError(problem, remedy, code="not-comparable", key=name)

@@ -109,9 +109,8 @@ class _Reader:
             return
         except (ValueError, KeyError, TypeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            self._reject(
-                f"the entry {text!r} is not in the authors' format with scores ({reason})", line, "bad-row", text
-            )
+            problem = f"the entry {text!r} is not in the authors' format with scores ({reason})"
+            self._reject(problem, line, "bad-row", text)
             return
         self.masked |= not entry.questions[0].rstrip().endswith("?")
         for name, cluster in zip(key.names, key.clusters, strict=True):
@@ -145,10 +144,8 @@ class _Reader:
             raise DataError(problem, "Give a predictions file.", code="empty-file", file=self.path)
         cls = cls or self._guess_class()
         words = self.agreement.words
-        subjects, attributes = (
-            _listed_first(self.subjects, words.subjects),
-            _listed_first(self.attributes, words.attributes),
-        )
+        subjects = _listed_first(self.subjects, words.subjects)
+        attributes = _listed_first(self.attributes, words.attributes)
         if cls == "gender":  # one group behind the other
             groups = [*dict.fromkeys(self.clusters[name] for name in subjects)]
             subjects.sort(key=lambda name: groups.index(self.clusters[name]))
