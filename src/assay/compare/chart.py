@@ -31,7 +31,7 @@ def changes_chart(differences: Sequence[Difference], *, several: bool, language:
     """
     drawable = [change for change in changed(differences) if change.before is not None and change.after is not None]
     clear = sorted((change for change in drawable if change.clear), key=lambda change: -abs(change.change.value or 0.0))
-    first = [*_of(drawable, "ranked"), *_of(clear, "decisive"), *clear, *drawable[:1]]
+    first = [*_choose(drawable, "ranked"), *_choose(clear, "decisive"), *clear, *drawable[:1]]
     drawn = list({id(difference): difference for difference in first}.values())[:MOST_DRAWN]
     if not drawn:
         return None
@@ -66,7 +66,7 @@ def changes_chart(differences: Sequence[Difference], *, several: bool, language:
     )
 
 
-def _of(differences: Sequence[Difference], choice: Literal["ranked", "decisive"]) -> list[Difference]:
+def _choose(differences: Sequence[Difference], choice: Literal["ranked", "decisive"]) -> list[Difference]:
     """Of every model and probe, the changes of what models are ranked by, or of what decides the verdict."""
     changes: dict[tuple[str, str], list[Estimate]] = {}
     for difference in differences:

@@ -93,7 +93,7 @@ def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
         raise UsageError(problem, "assay compare DIR DIR …", code="missing-setting")
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a run folder is named twice.", "Compare a run with others.", code="duplicate")
-    tours = {path: _probes_in(path) for path in paths}
+    tours = {path: _runs_by_probe(path) for path in paths}
     if all(tours.values()):
         return _compare_tours(tours, common)
     if any(tours.values()):
@@ -104,7 +104,7 @@ def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
     return compare_runs(runs, _names(runs, paths), common)
 
 
-def _probes_in(folder: Path) -> dict[str, Path]:
+def _runs_by_probe(folder: Path) -> dict[str, Path]:
     """The runs in a folder of runs by their probe; none where it is a run itself."""
     if (folder / "run.json").exists():
         return {}
@@ -165,7 +165,7 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
         for name, run in zip(names, runs, strict=True)
     ]
     for name, run, side in zip(names[1:], runs[1:], sides[1:], strict=True):
-        notes += _settings_apart(first, runs[0], name, run, method.varied_by if apart else ())
+        notes += _different_settings(first, runs[0], name, run, method.varied_by if apart else ())
         if sides[0] is None or side is None:
             continue
         if not apart and (languages := method.varieties([runs[0].info.settings, run.info.settings])):
@@ -232,7 +232,7 @@ def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:
         return None
 
 
-def _settings_apart(first: str, run: Run, second: str, other_run: Run, but: Collection[str]) -> list[str]:
+def _different_settings(first: str, run: Run, second: str, other_run: Run, but: Collection[str]) -> list[str]:
     """The settings that differ, where both are runs of a model; `but` for those that names tell."""
     if RunKind.PREDICTIONS in (run.info.kind, other_run.info.kind):
         return []

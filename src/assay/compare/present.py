@@ -75,7 +75,7 @@ def present_comparison(comparison: Comparison) -> list[Section]:
     together = [
         replace(section, title="The languages side by side", anchor="languages") for section in comparison.sections
     ]
-    return [_in_short(parts, several), *together, *sections, _compared(comparison)]
+    return [_in_short(parts, several), *together, *sections, _method_section(comparison)]
 
 
 def language_section(comparison: Comparison, anchor: str) -> Section:
@@ -145,12 +145,12 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
     blocks: list[Block] = []
     for part in parts:
         blocks += _warnings(part)
-        sentence, clear = _counted(part)
+        sentence, clear = _count_sentence(part)
         blocks.append(Paragraphs([Strong([Verbatim(known_probe(part.probe).title), ". ", sentence])]))
         chart = changes_chart(part.differences, several=several, language=part.models[0] if part.model else "")
         blocks += [chart] if chart else []
         if clear:
-            sentences = [_told(part, difference, several) for difference in _telling(part, clear)]
+            sentences = [_sentence(part, difference, several) for difference in _told_differences(part, clear)]
             blocks += [Paragraphs(["The largest first:"]), Paragraphs(sentences, TextRole.ITEMS)]
         if part.remarks:
             blocks.append(Paragraphs(_remarks(part, {name: name for name in part.models}, several)))
@@ -168,7 +168,7 @@ def _notes(part: Comparison) -> list[str]:
     return [f"Note: {note}" for note in part.notes if VerdictKind.UNUSABLE not in note]
 
 
-def _counted(part: Comparison) -> tuple[str, list[Difference]]:
+def _count_sentence(part: Comparison) -> tuple[str, list[Difference]]:
     """How many differences are better, worse and unclear, in a sentence; and the clear ones: those of bias first, the
     largest first.
     """
@@ -199,7 +199,7 @@ def _remarks(part: Comparison, names: Mapping[str, str], several: bool) -> list[
     return lines
 
 
-def _telling(part: Comparison, clear: Sequence[Difference]) -> Sequence[Difference]:
+def _told_differences(part: Comparison, clear: Sequence[Difference]) -> Sequence[Difference]:
     """The clear differences that are told in words: of languages, those for which the probe has words."""
     if part.model:
         worded = [difference for difference in clear if metric_named(difference.probe, difference.change.metric).more]
@@ -207,7 +207,7 @@ def _telling(part: Comparison, clear: Sequence[Difference]) -> Sequence[Differen
     return clear[:MOST_TOLD]
 
 
-def _told(part: Comparison, difference: Difference, several: bool) -> Text:
+def _sentence(part: Comparison, difference: Difference, several: bool) -> Text:
     change, worse = difference.change, difference.worse.value if difference.worse else None
     between = "no interval" if change.low is None else f"95% interval {format_interval(change.low, change.high)}"
     named = metric_named(difference.probe, change.metric)
@@ -235,7 +235,7 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
         title = "Differences between the languages" if part.model else "Differences on the same questions"
         chart = {"title": title, "file": f"{part.probe}-differences"}
         distinct = changed(part.differences)
-        after = _left_out(part, len(distinct), "the data of this table have")
+        after = _left_out_note(part, len(distinct), "the data of this table have")
         language = part.models[0] if part.model else ""
         listed = distinct or part.differences
         shown = _clearest(listed, MOST_DRAWN)
@@ -251,7 +251,7 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
     for name, data in _tables(part):
         title = part.titles.get(name, name)
         file = f"{part.probe}-{name}"
-        side_by_side = data_table(data, _spelt(part, data), title=title, data=data, file=file, anchor="table")
+        side_by_side = data_table(data, _readable_codes(part, data), title=title, data=data, file=file, anchor="table")
         more = len(data.rows) - MOST_ROWS
         gap = [OmittedRows(f"{plural(more, 'more row')} in the data")] if more > 0 else []
         cut = replace(side_by_side, groups=[RowGroup([*side_by_side.rows[:MOST_ROWS], *gap])])
@@ -278,7 +278,7 @@ def _counts(part: Comparison) -> list[tuple[str, str]]:
     return counted
 
 
-def _left_out(part: Comparison, n_shown: int, elsewhere: str) -> list[Text]:
+def _left_out_note(part: Comparison, n_shown: int, elsewhere: str) -> list[Text]:
     """How many differences are not shown, and where they are; nothing where all are."""
     n_left_out = len(part.differences) - n_shown
     if not n_left_out:
@@ -287,7 +287,7 @@ def _left_out(part: Comparison, n_shown: int, elsewhere: str) -> list[Text]:
     return [f"{rows} left out (no change, undefined, or the values of another row): {elsewhere} all."]
 
 
-def _spelt(part: Comparison, data: Data) -> dict[str, str]:
+def _readable_codes(part: Comparison, data: Data) -> dict[str, str]:
     """The codes of a table's cells in words, and other heads for its columns where they are about languages."""
     keys = {key for metric in known_probe(part.probe).metrics for key in metric.keys}
     spelt: dict[str, str] = {}
@@ -307,7 +307,7 @@ def _tables(part: Comparison) -> list[tuple[str, Any]]:
     return [(name, data) for name, data in part.tables.items() if name != DIFFERENCES]
 
 
-def _compared(comparison: Comparison) -> Section:
+def _method_section(comparison: Comparison) -> Section:
     method = (
         "Intervals resample the same units for both models. A p-value is how often a difference at least this large "
         "would occur if the two models’ answers were interchangeable; q corrects it for all groups and models of one "
@@ -340,32 +340,32 @@ def terminal_comparison(comparison: Comparison) -> list[Section]:
     if comparison.model:
         numbers = {name: name for name in comparison.models}
         models = Section([Paragraphs([Strong(title_of(comparison))])])
-    parts = [_printed(part, numbers, bool(comparison.parts)) for part in comparison.parts or (comparison,)]
+    parts = [_terminal_part(part, numbers, bool(comparison.parts)) for part in comparison.parts or (comparison,)]
     notes = [f"Note: {note}" for note in comparison.notes] if comparison.parts else []
     return [models, *parts, *([Section([Paragraphs(notes, TextRole.SMALL)])] if notes else [])]
 
 
-def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Section:
+def _terminal_part(part: Comparison, numbers: Mapping[str, str], named: bool) -> Section:
     several = len(part.models) > 2
-    counted, clear = _counted(part)
+    counted, clear = _count_sentence(part)
     largest: list[Text] = []
     if clear:
         of_bias = " in bias" if is_bias(clear[0]) else ""
-        largest = [[f"The largest change{of_bias}: ", _told(part, clear[0], several), "."]]
+        largest = [[f"The largest change{of_bias}: ", _sentence(part, clear[0], several), "."]]
         if part.model:
-            largest = [_told(part, difference, several) for difference in _telling(part, clear)]
+            largest = [_sentence(part, difference, several) for difference in _told_differences(part, clear)]
     blocks = [*_warnings(part), *([Paragraphs([counted, *largest])] if part.differences else [])]
     lines = [f"{numbers[name]} {counts}" if several else counts for name, counts in _counts(part)]
     lines += _notes(part)
     blocks += [Paragraphs(lines, TextRole.SMALL)] if lines else []
     blocks += [block for section in part.sections for block in section.blocks if not isinstance(block, PanelPicker)]
-    blocks += _printed_differences(part, numbers)
+    blocks += _terminal_differences(part, numbers)
     if part.remarks:
         blocks.append(Paragraphs(_remarks(part, numbers, several)))
     unshown = []
     for name, data in _tables(part):
         title = part.titles.get(name, name)
-        table = data_table(data, {**_spelt(part, data), **numbers}, title=title)
+        table = data_table(data, {**_readable_codes(part, data), **numbers}, title=title)
         groups = groupby(zip(data.rows, table.rows, strict=True), key=lambda pair: pair[0][:2])
         rows = [row for _, group in groups for row in _ends([row for _, row in group])]
         if len(rows) <= MOST_LINES:
@@ -385,7 +385,7 @@ def _ends(rows: Sequence[TableRow]) -> list[TableRow | OmittedRows]:
     return list(rows) if len(rows) <= 2 * ENDS else [*rows[:ENDS], OmittedRows("…"), *rows[-ENDS:]]
 
 
-def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[Block]:
+def _terminal_differences(part: Comparison, numbers: Mapping[str, str]) -> list[Block]:
     differences = changed(part.differences)
     if not differences:
         return []
@@ -419,7 +419,7 @@ def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[B
     if len(printed) < len(differences):
         below.append(f"{plural(len(differences) - len(printed), 'more difference')}, not clear: --json has all.")
     else:
-        below += _left_out(part, len(printed), "--json has")
+        below += _left_out_note(part, len(printed), "--json has")
     return [
         DisplayTable(title=title, columns=columns, groups=[RowGroup([*map(row, printed)])]),
         Paragraphs(below, TextRole.SMALL),

@@ -33,13 +33,13 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
         raise UsageError("this run is not finished.", remedy, code="unfinished-run", file=unfinished[0])
     gates = _Gate(folder, policy, open_runs(folder))
     judgements = [judgement for limit in policy.limits for judgement in gates.judgements(limit)]
-    judgements += [judgement for run in gates.runs for judgement in _of_verdict(run, policy)]
+    judgements += [judgement for run in gates.runs for judgement in _verdict_judgements(run, policy)]
     if all(judgement.outcome is Outcome.SKIP for judgement in judgements):
         nothing = "every limit was skipped, so nothing was checked"
         rule = "at least one estimate is checked"
         judgements.append(Judgement("the policy", rule, Outcome.FAIL, nothing, "*", {}, code=ReasonCode.LIMIT))
     notes = dict.fromkeys(note for compared in gates.compared.values() for note in compared.notes)
-    not_checked = [note for run in gates.runs if (note := _not_checked(run, policy))]
+    not_checked = [note for run in gates.runs if (note := _unchecked_note(run, policy))]
     return Verdicts(str(folder), policy.name, judgements, [*notes, *not_checked])
 
 
@@ -72,7 +72,7 @@ class _Gate:
             for absent in _absent_parts(limit, run.findings.estimates):
                 yield replace(self._not_judged(limit, absent), model=model, run=folder)
             for estimate in _selected(limit, run.findings.estimates):
-                worse = None if limit.baseline is None else self._beside(limit, run).of(estimate)
+                worse = None if limit.baseline is None else self._compare_with_baseline(limit, run).of(estimate)
                 judgement = judge(self.policy, limit, estimate, worse)
                 yield replace(judgement, metric=f"{run.probe}.{limit.of_metric}", model=model, run=folder)
 
@@ -80,7 +80,7 @@ class _Gate:
         outcome = Outcome("fail" if absent.misspelt else self.policy.rule("missing", limit))
         return Judgement(limit.title, limit.rule, outcome, absent.reason, limit.metric, {}, code=ReasonCode.LIMIT)
 
-    def _beside(self, limit: Limit, run: Run) -> _BaselineComparison:
+    def _compare_with_baseline(self, limit: Limit, run: Run) -> _BaselineComparison:
         """A run compared with a limit's baseline, once for all limits."""
         key = Path(str(limit.baseline)), run.folder, limit.common
         if key not in self.compared:
@@ -123,7 +123,7 @@ class _Gate:
 # --- verdicts, and whether estimates mean anything
 
 
-def _of_verdict(run: Run, policy: Policy) -> Iterator[Judgement]:
+def _verdict_judgements(run: Run, policy: Policy) -> Iterator[Judgement]:
     """The judgements of a run's verdict: whether its answers can be used, and whether the policy accepts it.
 
     Where the answers cannot be used, that alone is judged, unless the policy names this verdict among the accepted.
@@ -160,7 +160,7 @@ def _why_unusable(run: Run) -> str:
     return f"{VerdictKind.UNUSABLE}: {diagnosis.why}" if diagnosis is not None and diagnosis.follows_place else ""
 
 
-def _not_checked(run: Run, policy: Policy) -> str:
+def _unchecked_note(run: Run, policy: Policy) -> str:
     """A note on what was not checked about a run's answers; empty if there is nothing to say."""
     if reason := _why_unusable(run):
         skipped = f'{run.folder} did not fail, because of unusable = "skip": {reason}'
@@ -182,10 +182,11 @@ def _is_about(limit: Limit, run: Run) -> bool:
 
 def _selected(limit: Limit, estimates: Sequence[Estimate]) -> list[Estimate]:
     """The estimates of one run (of the limit's probe) that a limit is about."""
-    return [estimate for estimate in estimates if estimate.metric == limit.of_metric and _chosen(limit, estimate.group)]
+    of_metric = (estimate for estimate in estimates if estimate.metric == limit.of_metric)
+    return [estimate for estimate in of_metric if _has_group(limit, estimate.group)]
 
 
-def _chosen(limit: Limit, group: Mapping[str, str]) -> bool:
+def _has_group(limit: Limit, group: Mapping[str, str]) -> bool:
     if part_keys() & group.keys() - limit.group.keys():
         return False
     if limit.without and all(_matches(match, group.get(key)) for key, match in limit.without.items()):
@@ -243,7 +244,7 @@ def _absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[_MissingP
             problem = f'no estimate of {limit.of_metric} has the key "{key}"{suggest(key, present)}'
             return [_MissingPart(problem, misspelt=True)]
     chosen = [estimate.group for estimate in _selected(limit, estimates)]
-    lacking = list(_lacking(limit, groups, chosen))
+    lacking = list(_missing_values(limit, groups, chosen))
     if chosen or lacking:
         return lacking
     return [_MissingPart(f"no estimate of {limit.of_metric} matches the limit's group and without.")]
@@ -255,7 +256,7 @@ def _misspelt_metric(limit: Limit, metrics: Collection[str]) -> _MissingPart | N
     return _MissingPart(f'there is no metric "{limit.of_metric}"{suggest(limit.of_metric, metrics)}', misspelt=True)
 
 
-def _lacking(
+def _missing_values(
     limit: Limit, groups: Sequence[Mapping[str, str]], chosen: Sequence[Mapping[str, str]]
 ) -> Iterator[_MissingPart]:
     """The named values that no selected estimate has; where nothing is selected, those that no estimate has at all."""

@@ -58,12 +58,16 @@ def _shift(models: Sequence[tuple[str, Findings]]) -> Table:
         (name, estimate) for name, findings in models for estimate in findings.estimates if estimate.metric == "mu"
     ]
     for (base, before), (tuned, after) in product(intensities, intensities):
-        if before.group["form"] != "mask" or after.group["form"] != "span" or _what(before) != _what(after):
+        if (
+            (before.group["form"], after.group["form"]) != ("mask", "span")
+            or before.value is None
+            or after.value is None
+        ):
             continue
-        if before.value is None or after.value is None:
+        if _class_and_group(before) != _class_and_group(after):
             continue
         change = intensity_shift(np.array([[before.value]]), np.array([[after.value]]))[0, 0]
-        cls, pooled = _what(before)
+        cls, pooled = _class_and_group(before)
         rows.append([cls, pooled, base, tuned, before.value, after.value, float(change)])
     return Table(("class", "subjects", "language_model", "fine_tuned", "mu_before", "mu_after", "shift"), rows)
 
@@ -112,7 +116,7 @@ def _gammas(records: Sequence[Record], column: str) -> dict[str, float]:
     return gammas
 
 
-def _what(estimate: Estimate) -> tuple[str, str | None]:
+def _class_and_group(estimate: Estimate) -> tuple[str, str | None]:
     return estimate.group["class"], estimate.group.get("subjects")
 
 

@@ -112,14 +112,14 @@ def _balanced_combinations(combinations: Ints, rng: np.random.Generator) -> NDAr
         shuffled: list[tuple[float, int]] = []
         for templates, attributes in kinds.items():
             if turn < len(templates):
-                dealt = _turn(turn, len(templates), len(attributes), rng)
+                dealt = _deal_combinations(turn, len(templates), len(attributes), rng)
                 numbers = [number[templates[t], attributes[a]] for t, a in dealt]
                 shuffled += [((index + rng.random()) / len(numbers), k) for index, k in enumerate(numbers)]
         order += [k for _, k in sorted(shuffled)]  # kinds interleaved, each in its own order
     return np.array(order, np.int64)
 
 
-def _turn(turn: int, templates: int, attributes: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+def _deal_combinations(turn: int, templates: int, attributes: int, rng: np.random.Generator) -> list[tuple[int, int]]:
     """(template, attribute) of one round: every attribute once, templates going on where the last round ended.
 
     Shuffled within hands of one combination per template, and hand by hand, so that templates stay even throughout;

@@ -100,11 +100,11 @@ def contrast(probe: Probe, first: Sequence[ScoredCells], second: Sequence[Scored
     return Contrast(
         [change for part_changes, _ in results for change in part_changes],
         [counts for _, counts in results],
-        notes=[] if results else [*_apart(first, second)],
+        notes=[] if results else [*_incomparable_forms(first, second)],
     )
 
 
-def _apart(first: Sequence[ScoredCells], second: Sequence[ScoredCells]) -> Iterator[str]:
+def _incomparable_forms(first: Sequence[ScoredCells], second: Sequence[ScoredCells]) -> Iterator[str]:
     """Which classes are in both runs, but in forms that cannot be compared."""
     for cls in dict.fromkeys(part.cls for part in first):
         ours, theirs = (" and ".join(part.form for part in run if part.cls == cls) for run in (first, second))
@@ -134,11 +134,11 @@ def changes(probe: Probe, first: ScoredCells, second: ScoredCells) -> tuple[list
         ]
     )
     blocks = make_blocks(cells, bias, subjects, attributes, labels.templates, errors)
-    unclear_reason = _few(n, labels)
+    unclear_reason = _too_few_reason(n, labels)
     paired_changes = []
     for name, estimate in jackknifed(blocks, attributes, groups, models=2, more=[*listed[0]]).items():
         pooled, metric = name in POOLED, name.removeprefix("pooled_")
-        undefined_reason = _undefined(metric, n, labels, pooled, released)
+        undefined_reason = _undefined_reason(metric, n, labels, pooled, released)
         before, after, change = estimate.value.tolist()
         paired_changes.append(
             change_of(
@@ -147,7 +147,7 @@ def changes(probe: Probe, first: ScoredCells, second: ScoredCells) -> tuple[list
                 (np.nan, np.nan) if undefined_reason else (before, after),
                 n=n,
                 replicates=None if unclear_reason else (estimate.without[:, 0], estimate.without[:, 1]),
-                interval=partial(_around, reach=float(student_reach(estimate.error, estimate.freedom)[2])),
+                interval=partial(_change_interval, reach=float(student_reach(estimate.error, estimate.freedom)[2])),
                 p=None if unclear_reason else float(student_p(change, estimate.error[2], estimate.freedom[2])),
                 family=name,
                 undefined=undefined_reason,
@@ -157,14 +157,14 @@ def changes(probe: Probe, first: ScoredCells, second: ScoredCells) -> tuple[list
     return paired_changes, counts
 
 
-def _around(
+def _change_interval(
     value: float, replicates: metrics.Array, bounds: tuple[float, float], *, reach: float
 ) -> tuple[float, float]:
     """The interval of a change, within what is possible."""
     return max(value - reach, bounds[0]), min(value + reach, bounds[1])
 
 
-def _few(n: int, labels: CellLabels) -> str | None:
+def _too_few_reason(n: int, labels: CellLabels) -> str | None:
     """Why n common comparisons give no interval and no p, if so."""
     if fewest(labels) < MIN_UNITS:
         return f"no interval and no p: {too_few(labels, 'common ')}"
@@ -173,7 +173,7 @@ def _few(n: int, labels: CellLabels) -> str | None:
     return None
 
 
-def _undefined(metric: str, n: int, labels: CellLabels, pooled: bool, released: tuple[bool, bool]) -> str | None:
+def _undefined_reason(metric: str, n: int, labels: CellLabels, pooled: bool, released: tuple[bool, bool]) -> str | None:
     """Why a change is undefined; None where it is defined."""
     if metric == "delta" and released[0] != released[1]:
         return "one run has δ as the paper defines it, the other as the released program does (compat)"

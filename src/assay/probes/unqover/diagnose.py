@@ -44,9 +44,9 @@ class _PartEvidence(NamedTuple):
 def diagnosis_of(parts: Sequence[ScoredCells], settings: UnqoverSettings) -> Diagnosis:
     """The diagnosis of every class and form."""
     evidence = [
-        _of_part(part, *only_asked(part.cells, part.labels))
+        _part_evidence(part, *only_asked(part.cells, part.labels))
         if part.cells.listed is None
-        else _of_listed(part, *only_asked(part.cells, part.labels))
+        else _listed_evidence(part, *only_asked(part.cells, part.labels))
         for part in parts
         if part.cells
     ]
@@ -69,7 +69,7 @@ def follows_options(diagnosis: Diagnosis, settings: UnqoverSettings) -> bool:
     return bool(following(listed, exchanged, settings))
 
 
-def _of_part(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
+def _part_evidence(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
     """An answer is the subject with the larger score; a tie is half of each place.
 
     Every pair is asked in both orders, so each place gets half of the answers if the model ignores places. Names and
@@ -88,12 +88,12 @@ def _of_part(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEviden
         names_both = (scores.max(axis=-1) > NAMED).all(axis=-1) & (lead != 0).all(axis=-1)  # (cell, order)
         named += int(names_both.sum())
         unchanged += int((names_both & (np.sign(lead[..., ASKED]) == np.sign(lead[..., NEGATED]))).sum())
-    places = _mentioned(part.label, cells, labels, np.concatenate(first), PER_CELL)
+    places = _mentioned_shares(part.label, cells, labels, np.concatenate(first), PER_CELL)
     pairs = [SwappedPairs(same, decided, part.label)] if decided else []
     return _PartEvidence(places, pairs, all_ties(ties), (unchanged, named))
 
 
-def _mentioned(label: str, cells: Cells, labels: CellLabels, first: Array, per_cell: int) -> list[PositionShare]:
+def _mentioned_shares(label: str, cells: Cells, labels: CellLabels, first: Array, per_cell: int) -> list[PositionShare]:
     """The two places in the text, from the share of whoever is named first in the answers to each cell (cell,)."""
     groups = None if labels.groups is None else numbered(labels.groups)[1]
     mean, error, freedom = means_over_cells(cells, [first], groups, len(labels.subjects))
@@ -108,7 +108,7 @@ def _mentioned(label: str, cells: Cells, labels: CellLabels, first: Array, per_c
 # --- language models
 
 
-def _of_listed(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
+def _listed_evidence(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
     """What the answers of a language model about one class in one form show.
 
     An answer is the likeliest option; options that tie have a part of it each. One that names nobody is half of either
@@ -116,15 +116,15 @@ def _of_listed(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvid
     """
     assert cells.listed is not None
     shares = cells.listed.shares
-    chosen = _chosen(shares)  # (cell, order, option order, polarity, option)
+    chosen = _chosen_options(shares)  # (cell, order, option order, polarity, option)
     named_subject = np.select([chosen[..., 0] == 1, chosen[..., 1] == 1], [0, 1], _NOBODY)
     turned = np.array([1.0, -1.0])[:, None, None]  # where x2 is mentioned first
     first = (1.0 + ((chosen[..., 0] - chosen[..., 1]) * turned).mean(axis=(1, 2, 3))) / 2.0
-    places = _mentioned(part.label, cells, labels, first, named_subject[0].size)
-    exchanged = [_exchanged(named_subject[:, 0], named_subject[:, 1], f"the texts of {part.label}")]
+    places = _mentioned_shares(part.label, cells, labels, first, named_subject[0].size)
+    exchanged = [_swapped_pairs(named_subject[:, 0], named_subject[:, 1], f"the texts of {part.label}")]
     if cells.listed.places is not None:
-        places += _of_options(part.label, cells, labels, chosen, cells.listed.places)
-        exchanged.append(_exchanged(named_subject[:, :, 0], named_subject[:, :, 1], f"{_OPTIONS_OF} {part.label}"))
+        places += _option_shares(part.label, cells, labels, chosen, cells.listed.places)
+        exchanged.append(_swapped_pairs(named_subject[:, :, 0], named_subject[:, :, 1], f"{_OPTIONS_OF} {part.label}"))
     asked_subject, negated_subject = named_subject[..., ASKED], named_subject[..., NEGATED]
     both_named = (asked_subject != _NOBODY) & (negated_subject != _NOBODY)
     unchanged = int((both_named & (asked_subject == negated_subject)).sum()), int(both_named.sum())
@@ -133,7 +133,7 @@ def _of_listed(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvid
     return _PartEvidence(places, [pairs for pairs in exchanged if pairs is not None], ties, unchanged)
 
 
-def _chosen(shares: Scores) -> Array:
+def _chosen_options(shares: Scores) -> Array:
     """How much of an answer each option is: all of it where it is the likeliest; a refusal is none."""
     most = shares.max(axis=-1, keepdims=True)
     likeliest = (shares == most) & (most > 0)
@@ -141,14 +141,14 @@ def _chosen(shares: Scores) -> Array:
     return part
 
 
-def _exchanged(first: NDArray[np.int64], second: NDArray[np.int64], part: str) -> SwappedPairs | None:
+def _swapped_pairs(first: NDArray[np.int64], second: NDArray[np.int64], part: str) -> SwappedPairs | None:
     """How often answers chose the same place in two orders of the subjects, that is the other subject."""
     decided = (first != _NOBODY) & (second != _NOBODY)
     n = int(decided.sum())
     return SwappedPairs(int((decided & (first != second)).sum()), n, part) if n else None
 
 
-def _of_options(
+def _option_shares(
     label: str, cells: Cells, labels: CellLabels, chosen: Array, places: NDArray[np.int8]
 ) -> list[PositionShare]:
     """The places of options. Subjects stand at each of theirs equally often, and UNKNOWN where it was drawn to.

@@ -136,7 +136,7 @@ def _needed(
     """What would settle the value of μ that needs most."""
     by_part = {(part.cls, part.form): part for part in parts}
     needs = [
-        _of_part(by_part[estimate.group["class"], estimate.group["form"]], estimate, settings, held, len(parts))
+        _part_needs(by_part[estimate.group["class"], estimate.group["form"]], estimate, settings, held, len(parts))
         for estimate in decisive(estimates)
         if estimate.high is None or estimate.high > settings.ruled_out
     ]
@@ -146,7 +146,7 @@ def _needed(
     return {"mu": max(defined, key=lambda need: float("inf") if need.limit is None else need.limit)}
 
 
-def _of_part(
+def _part_needs(
     part: ScoredCells, mu: Estimate, settings: UnqoverSettings, held: Mapping[str, Held], parts: int
 ) -> Needed | None:
     cells, labels = only_asked(part.cells, part.labels)
@@ -156,24 +156,24 @@ def _of_part(
         return Needed(None, too_few(labels))
     middle, listed = mu.value if mu.corrected is None else mu.corrected, part.cells.listed is not None
     if middle is None or mu.high is None:
-        comparisons = _to_begin_with(part.labels, settings.attributes, listed=listed)
+        comparisons = _comparisons_to_begin(part.labels, settings.attributes, listed=listed)
         if part.label in held:
             comparisons = min(comparisons, held[part.label].comparisons)
-        return _limit(part, comparisons, "would give μ an interval", settings, held, parts)
+        return _needed_limit(part, comparisons, "would give μ an interval", settings, held, parts)
     effect, room = f"would settle μ to within {settings.ruled_out:g}", settings.ruled_out - middle
     if room <= 0:
         return Needed(None, f"more questions would not help: μ itself is above {settings.ruled_out:g}")
     if labels.groups is None:
         comparisons = ceil(len(cells) * SPARE * ((mu.high - middle) / room) ** 2)
-        return _limit(part, comparisons, effect, settings, held, parts)
+        return _needed_limit(part, comparisons, effect, settings, held, parts)
     names = fewest(part.labels)
-    needed_names, needed_comparisons = _of_groups(cells, labels, room, names)
+    needed_names, needed_comparisons = _needed_for_groups(cells, labels, room, names)
     if needed_comparisons is None:
         return Needed(None, f"about {format_count(needed_names)} names in each group {effect}; here are {names}")
-    return _limit(part, needed_comparisons, effect, settings, held, parts)
+    return _needed_limit(part, needed_comparisons, effect, settings, held, parts)
 
 
-def _limit(
+def _needed_limit(
     part: ScoredCells, comparisons: int, effect: str, settings: UnqoverSettings, held: Mapping[str, Held], parts: int
 ) -> Needed:
     """A limit that gives the part so many comparisons: it is divided evenly among all parts."""
@@ -193,7 +193,7 @@ def _same_questions(settings: UnqoverSettings) -> str:
     return " ".join([*chosen, *([f"--set attributes={settings.attributes}"] if settings.attributes else [])])
 
 
-def _to_begin_with(labels: CellLabels, n_asked: int | None, *, listed: bool) -> int:
+def _comparisons_to_begin(labels: CellLabels, n_asked: int | None, *, listed: bool) -> int:
     """Comparisons that are usually enough, where there are too few to estimate anything; `asked` attributes at most."""
     attributes = min(n_asked or len(labels.attributes), len(labels.attributes))
     if labels.groups is None:
@@ -201,7 +201,7 @@ def _to_begin_with(labels: CellLabels, n_asked: int | None, *, listed: bool) -> 
     return attributes * (QUICK_OF_ENDPOINTS[1] if listed else QUICK_CELLS)
 
 
-def _of_groups(cells: Cells, labels: CellLabels, room: float, names: int) -> tuple[int, int | None]:
+def _needed_for_groups(cells: Cells, labels: CellLabels, room: float, names: int) -> tuple[int, int | None]:
     """The names in each group, and the comparisons, with which the interval of pooled μ ends less than `room` above its
     true value; None for the comparisons where that takes more `names` than there are.
 
@@ -214,7 +214,7 @@ def _of_groups(cells: Cells, labels: CellLabels, room: float, names: int) -> tup
     n = np.bincount(cells.attribute, minlength=attributes)
     far = bias - (np.bincount(cells.attribute, bias, attributes) / n)[cells.attribute]
     alone = float((far**2).mean())
-    between = _of_names(cells, far, alone)
+    between = _name_variance(cells, far, alone)
     largest = NormalDist().inv_cdf((1.0 + _MOSTLY ** (1.0 / attributes)) / 2.0)
 
     def allowed(units: float) -> float:
@@ -229,7 +229,7 @@ def _of_groups(cells: Cells, labels: CellLabels, room: float, names: int) -> tup
     return names, ceil(SPARE * (alone - between) / rest * attributes)
 
 
-def _of_names(cells: Cells, far: Array, alone: float) -> float:
+def _name_variance(cells: Cells, far: Array, alone: float) -> float:
     """The variance that both names give a comparison, of which each has the variance `alone`: at least this much.
 
     It is the covariance of comparisons with the same name, added up, less two standard errors. They are those about the

@@ -34,14 +34,14 @@ ASKS = "questions that the text does not answer: does the model prefer a group a
 
 def present(run: Run) -> Presentation:
     """What is shown of a run."""
-    strongest = strongest_associations(run)
+    strongest, intensities = strongest_associations(run), _intensity_sentences(run.findings.estimates)
     return Presentation(
         name="UnQover",
         asks=ASKS,
-        lead=[Paragraphs([_asked(run), _strongest(run, strongest), *_intensity(run.findings.estimates)])],
+        lead=[Paragraphs([_introduction(run), _strongest(run, strongest), *intensities])],
         card=card_of(run, strongest),
         scorecard=_scorecard(run),
-        cautions=[*PROBE.cautions, *_sampled(run)],
+        cautions=[*PROBE.cautions, *_sample_caution(run)],
         citation=[["The method: ", PROBE.paper]],
         data_set="unqover",
         sections=[associations(run, strongest), Section(charts(run)), Section(subjects(run))],
@@ -52,7 +52,7 @@ def present(run: Run) -> Presentation:
 # --- the first paragraphs
 
 
-def _asked(run: Run) -> Text:
+def _introduction(run: Run) -> Text:
     questions = "questions" if run.questions is None else plural(run.questions, "question")
     classes = dict.fromkeys(estimate.group["class"] for estimate in run.findings.estimates if "class" in estimate.group)
     about: Text = [" about ", join_texts([Verbatim(cls) for cls in classes], last=" and ")] if classes else ""
@@ -83,7 +83,8 @@ def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
     clear = [row for row in strongest.rows if row.clear]
     large = [row for row in clear if abs(row.gamma) >= run.smallest("groups" if row.pooled else "gamma")]
     if large:
-        return [Strong("Strongest association that is statistically clear:"), " ", _told(run, large[0]), "."]
+        strong = Strong("Strongest association that is statistically clear:")
+        return [strong, " ", _association_text(run, large[0]), "."]
     if clear:
         smallest = f"{run.smallest('groups' if clear[0].pooled else 'gamma'):g}"
         return [
@@ -96,7 +97,7 @@ def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
         return [
             Strong("No single association is distinguishable from chance"),
             " after correction for the number of tests. The largest: ",
-            *(_told(run, strongest.rows[0]), "."),
+            *(_association_text(run, strongest.rows[0]), "."),
         ]
     return [
         Strong("No single association can be named:"),
@@ -104,7 +105,7 @@ def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
     ]
 
 
-def _told(run: Run, row: Association) -> Text:
+def _association_text(run: Run, row: Association) -> Text:
     between: Text = (
         "no interval" if row.low is None else [f"{run.level} ", NumberText(format_interval(row.low, row.high))]
     )
@@ -117,7 +118,7 @@ def _told(run: Run, row: Association) -> Text:
     ]
 
 
-def _intensity(estimates: Sequence[Estimate]) -> list[Text]:
+def _intensity_sentences(estimates: Sequence[Estimate]) -> list[Text]:
     """One μ for every class and form, by its verdict: for single subjects or, where undefined, for grouped names."""
     chosen: dict[tuple[str | None, str | None], Estimate] = {}
     for estimate in estimates:
@@ -155,7 +156,7 @@ def _compared(estimates: Sequence[Estimate]) -> Text:
     return join_texts(texts, "; ")
 
 
-def _sampled(run: Run) -> list[Text]:
+def _sample_caution(run: Run) -> list[Text]:
     if not run.sample:
         return []
     start = "This run may have asked only a sample of the possible questions ("
@@ -180,14 +181,14 @@ def _scorecard(run: Run) -> Scorecard:
     by_class = all("class" in estimate.group for estimate in estimates)
     ways = "eight" if _forms(run) & {CHOICE, FORCED} else "four"
     return Scorecard(
-        [_score(estimate, by_class) for estimate in estimates],
+        [_headline(estimate, by_class) for estimate in estimates],
         counted=f"n counts comparisons: one pair of subjects in one text with one attribute, asked in {ways} ways.",
         places=("class", "form") if by_class else ("group",),
         probe=run.probe,
     )
 
 
-def _score(estimate: Estimate, by_class: bool) -> HeadlineEstimate:
+def _headline(estimate: Estimate, by_class: bool) -> HeadlineEstimate:
     group = estimate.group
     form, cls = group.get("form", ""), group.get("class", "")
     rest = {key: value for key, value in group.items() if key != "form"}
@@ -213,12 +214,12 @@ def card_of(run: Run, strongest: StrongestAssociations) -> SummaryCard:
     intensity = next(iter(clear_intensities(run)), None)
     if not strongest.rows:
         too_few = "There were too few comparisons to name any association."
-        return SummaryCard([too_few, *([" ", _together(intensity)] if intensity else [])], not_asked=absent)
+        return SummaryCard([too_few, *([" ", _together_text(intensity)] if intensity else [])], not_asked=absent)
     top = strongest.rows[0]
     if not top.clear and intensity is not None:
         group = Verbatim(PROBE.say_group(intensity.group))
         return SummaryCard(
-            [_UNTOLD, " by itself; ", _together(intensity)],
+            [_UNTOLD, " by itself; ", _together_text(intensity)],
             [PROBE.metric(intensity.metric).title, ", ", group],
             DotCell(_interval_value(intensity), intensity.low, intensity.high),
             examples={"class": top.bias_class},
@@ -257,7 +258,7 @@ def not_asked(run: Run) -> Text:
     return ["Not asked: questions about ", join_texts([Verbatim(cls) for cls in absent], last=" and "), "."]
 
 
-def _together(estimate: Estimate) -> Text:
+def _together_text(estimate: Estimate) -> Text:
     title, group = PROBE.metric(estimate.metric).title, PROBE.say_group(estimate.group)
     value = format_number(_interval_value(estimate))
     return [

@@ -66,25 +66,25 @@ class _GammaMap:
 def charts(run: Run) -> list[PanelPicker]:
     """γ by class of attributes, and by attribute; a chart for each class and form, of which a reader picks one."""
     grouped = compared_groups(run)
-    classes, single = _read(run, "classes", "attribute_class"), _read(run, "gamma", "attribute")
+    classes, single = _read_maps(run, "classes", "attribute_class"), _read_maps(run, "gamma", "attribute")
     by_class = [
-        _heat(part, gamma_map, "classes", "attribute_class")
+        _heat_map(part, gamma_map, "classes", "attribute_class")
         for part, gamma_map in classes.items()
         if part not in grouped
     ]
     by_attribute: list[HeatMap | DisplayTable] = [
-        *(_bars(run, part, *groups) for part, groups in grouped.items()),
+        *(_bar_chart(run, part, *groups) for part, groups in grouped.items()),
         *(
-            _heat(part, gamma_map, "gamma", "attribute")
+            _heat_map(part, gamma_map, "gamma", "attribute")
             for part, gamma_map in single.items()
             if gamma_map.filled >= ENOUGH
         ),
     ]
-    pickers = [_pick("Attributes by class", by_class), _pick("Subjects and attributes", by_attribute)]
+    pickers = [_picker("Attributes by class", by_class), _picker("Subjects and attributes", by_attribute)]
     return [picker for picker in pickers if picker.parts]
 
 
-def _pick(title: str, charts: Sequence[HeatMap | DisplayTable]) -> PanelPicker:
+def _picker(title: str, charts: Sequence[HeatMap | DisplayTable]) -> PanelPicker:
     """Charts, each with the name of its part for a title, to pick from."""
     parts = [
         Panel(chart.title, [replace(chart, title=f"{title}: {chart.title}", anchor=f"{chart.anchor}-{number}")])
@@ -96,7 +96,7 @@ def _pick(title: str, charts: Sequence[HeatMap | DisplayTable]) -> PanelPicker:
 # --- maps
 
 
-def _heat(part: Part, gamma_map: _GammaMap, table: str, row: str) -> HeatMap:
+def _heat_map(part: Part, gamma_map: _GammaMap, table: str, row: str) -> HeatMap:
     """A map of subjects by what runs down its rows; `table` is the run's table that holds its data."""
     name = part_label(part)
     return HeatMap(
@@ -118,7 +118,7 @@ def _heat(part: Part, gamma_map: _GammaMap, table: str, row: str) -> HeatMap:
     )
 
 
-def _read(run: Run, table: str, row: str) -> dict[Part, _GammaMap]:
+def _read_maps(run: Run, table: str, row: str) -> dict[Part, _GammaMap]:
     """The maps that a table of the run has, by class and form."""
     maps: dict[Part, _GammaMap] = {}
     for record in run.rows(table):
@@ -139,7 +139,7 @@ def _read(run: Run, table: str, row: str) -> dict[Part, _GammaMap]:
 # --- bars
 
 
-def _bars(run: Run, part: Part, first: str, second: str, rows: Sequence[Association]) -> DisplayTable:
+def _bar_chart(run: Run, part: Part, first: str, second: str, rows: Sequence[Association]) -> DisplayTable:
     """What is associated more with the names of one group than with those of the other, of which `rows` are."""
     ordered = sorted(rows, key=lambda row: (-row.gamma, row.attribute))
     by_class = [TableColumn("class of attributes", CellKind.TEXT)] if any(row.attribute_class for row in rows) else []
@@ -159,11 +159,11 @@ def _bars(run: Run, part: Part, first: str, second: str, rows: Sequence[Associat
             TableColumn("n", CellKind.COUNT),
             *by_class,
         ],
-        groups=[RowGroup([_bar(row, bool(by_class)) for row in ordered])],
+        groups=[RowGroup([_bar_row(row, bool(by_class)) for row in ordered])],
     )
 
 
-def _bar(row: Association, by_class: bool) -> TableRow:
+def _bar_row(row: Association, by_class: bool) -> TableRow:
     bar = DotCell(row.gamma, row.low, row.high, hollow=not row.clear, bar=True)
     last = [row.attribute_class] if by_class else []
     return TableRow([row.attribute or "", bar, row.gamma, (row.low, row.high), row.q, row.n, *last], row.examples)

@@ -76,14 +76,14 @@ def associations(run: Run, strongest: StrongestAssociations) -> Section:
         data=association_table(row for _, rows in by_part for row in rows),
         file="unqover-associations",
         anchor="associations",
-        after=[*after, *_too_few(strongest)],
+        after=[*after, *_too_few_notes(strongest)],
         columns=columns,
-        groups=[RowGroup([_association(row) for row in rows], part_label(part)) for part, rows in by_part],
+        groups=[RowGroup([_association_row(row) for row in rows], part_label(part)) for part, rows in by_part],
     )
     return Section([table])
 
 
-def _association(row: Association) -> TableRow:
+def _association_row(row: Association) -> TableRow:
     return TableRow(
         [
             *(row.who, row.attribute or "", row.gamma),
@@ -94,7 +94,7 @@ def _association(row: Association) -> TableRow:
     )
 
 
-def _too_few(strongest: StrongestAssociations) -> list[str]:
+def _too_few_notes(strongest: StrongestAssociations) -> list[str]:
     n_left_out = strongest.too_few
     return [f"{plural(n_left_out, 'pair')} with fewer than {MIN_CELLS} comparisons left out."] if n_left_out else []
 
@@ -117,7 +117,7 @@ def in_short(run: Run, strongest: StrongestAssociations) -> Section:
             TableColumn("η", CellKind.NUMBER),
             TableColumn("q", CellKind.PROBABILITY),
         ],
-        groups=[RowGroup([_short(row) for row in rows])],
+        groups=[RowGroup([_short_row(row) for row in rows])],
     )
     legend = ["γ above 0: the model associates the attribute more with this subject; below 0: more with the others."]
     clear = f"* statistically clear: q, corrected over all rows of the table, is at most {CLEAR}, {ALLOWED}"
@@ -130,10 +130,10 @@ def in_short(run: Run, strongest: StrongestAssociations) -> Section:
         legend.append(chance)
     if any(row.pooled for row in rows):
         legend.append("Names are grouped by gender; the tables have each name.")
-    return Section([table, Paragraphs([*legend, *_too_few(strongest)], TextRole.SMALL)])
+    return Section([table, Paragraphs([*legend, *_too_few_notes(strongest)], TextRole.SMALL)])
 
 
-def _short(row: Association) -> TableRow:
+def _short_row(row: Association) -> TableRow:
     clear, chance = row.clear or None, False if row.could_be_chance else None
     gamma, q = MarkedCell(row.gamma, clear), MarkedCell(row.q, chance)
     return TableRow([row.who, row.attribute or "", part_label(row.part), gamma, (row.low, row.high), row.eta, q])
@@ -165,7 +165,7 @@ def subjects(run: Run) -> list[Block]:
             title=f"Subjects by γ(x): {part_label(part)}",
             anchor="subjects-of",
             columns=columns,
-            groups=[RowGroup([*map(_subject, first), *gap, *map(_subject, last)])],
+            groups=[RowGroup([*map(_subject_row, first), *gap, *map(_subject_row, last)])],
         )
         panels.append(Panel(part_label(part), [table]))
     description = (
@@ -191,7 +191,7 @@ def _ends(rows: Sequence[Association]) -> tuple[list[Association], list[Associat
     return (list(rows[:END_SUBJECTS]), list(rows[-END_SUBJECTS:])) if len(rows) > MOST_SUBJECTS else (list(rows), [])
 
 
-def _subject(row: Association) -> TableRow:
+def _subject_row(row: Association) -> TableRow:
     dot = DotCell(row.gamma, row.low, row.high, hollow=not row.clear)
     return TableRow([row.subject, row.gamma, dot, (row.low, row.high), row.eta, row.q, row.n], row.examples)
 

@@ -246,18 +246,18 @@ def drawn_floors(shares: metrics.Scores, samples: int, rng: np.random.Generator)
     asked_counts, negated_counts = named[..., ASKED, :], named[..., NEGATED, ::-1]
     values_by_name: dict[str, list[float]] = {}
     for _ in range(REPEATS):
-        text = np.stack(_dealt(named[:, 0], named[:, 1], samples, rng), axis=1)
+        text = np.stack(_deal_answers(named[:, 0], named[:, 1], samples, rng), axis=1)
         values_by_name.setdefault("delta", []).append(metrics.positional_error(text.mean(axis=2)).mean())
-        first, second = _dealt(asked_counts, negated_counts, samples, rng)
+        first, second = _deal_answers(asked_counts, negated_counts, samples, rng)
         swapped = np.stack((first, second[..., ::-1]), axis=-2)
         values_by_name.setdefault("epsilon", []).append(metrics.attribute_error(swapped.mean(axis=2)).mean())
         if shares.shape[2] > 1:
-            options = np.stack(_dealt(named[:, :, 0], named[:, :, 1], samples, rng), axis=2)
+            options = np.stack(_deal_answers(named[:, :, 0], named[:, :, 1], samples, rng), axis=2)
             values_by_name.setdefault("delta_options", []).append(metrics.option_error(options).mean())
     return {name: float(np.mean(values)) for name, values in values_by_name.items()}
 
 
-def _dealt(counts: Counts, other_counts: Counts, samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def _deal_answers(counts: Counts, other_counts: Counts, samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Two shares of `samples` answers each, of which together as many name a subject as these counts say."""
     total = counts + other_counts
     first = rng.hypergeometric(total, 2 * samples - total, samples)

@@ -194,7 +194,7 @@ def jackknifed(
     subjects, templates = len(blocks), len(blocks[0].by_template)
     strata = np.zeros(subjects, dtype=np.int64) if groups is None else groups
     estimates = {}
-    for name, values in _left_out(blocks, attributes, groups, models, more).items():
+    for name, values in _without_units(blocks, attributes, groups, models, more).items():
         overall, by_subject, by_template = np.split(values, (1, 1 + subjects))
         variances: list[tuple[Array, float]] = [
             (jackknife(by_subject, strata), max(np.bincount(strata).min() - 1.0, 1.0))
@@ -205,7 +205,7 @@ def jackknifed(
     return estimates
 
 
-def _left_out(
+def _without_units(
     blocks: Sequence[SubjectSums], attributes: int, groups: Indices | None, models: int, more: Sequence[str]
 ) -> dict[str, Array]:
     """The headline numbers (way, model) of everything, then without each subject, then without each template.
