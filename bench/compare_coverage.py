@@ -30,10 +30,10 @@ from assay.probes import probe_named
 from assay.probes.bbq import ALL, compare_runs, family_of
 from assay.probes.bbq.tallies import ResampledTallies
 from assay.probes.unqover.analyse import ScoredCells
-from assay.probes.unqover.cell_content import Contents
 from assay.probes.unqover.compare_runs import changes
 from assay.probes.unqover.metrics import Cells
 from assay.probes.unqover.settings import CLASSES
+from assay.probes.unqover.slots import Contents
 from assay.stats import MIN_UNITS, benjamini_hochberg, holm, logit_interval
 from bbq_coverage import METRICS as BBQ_METRICS
 from bbq_coverage import SCENARIOS as BBQ_SCENARIOS

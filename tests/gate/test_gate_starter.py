@@ -17,7 +17,7 @@ import made_runs
 from assay.cli import main
 from assay.errors import UsageError
 from assay.gate import Verdicts, read_policy
-from assay.gate.starter import STARTER, write_starter
+from assay.gate.policy import STARTER, write_starter
 from assay.probes.bbq.settings import BBQSettings
 from assay.probes.bbq.source import ItemSample, selected
 from assay.probes.bbq_starter.method import StarterSource

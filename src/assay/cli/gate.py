@@ -72,7 +72,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _begin(options: argparse.Namespace) -> int:
-    from assay.gate.starter import write_starter
+    from assay.gate.policy import write_starter
 
     given = {"DIR": options.folder, "--policy": options.policy, "--out": options.out}
     given["--format"] = None if options.format == "text" else options.format

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,32 +60,29 @@ class Comparison(NotebookDisplay):
 
     def content(self) -> dict[str, Any]:
         """What `to_json` writes."""
-        named: dict[str, Any] = {"probe": self.probe, "runs": list(self.runs), "models": list(self.models)}
-        named |= {"model": self.model} if self.model else {}
+        content: dict[str, Any] = {"probe": self.probe, "runs": list(self.runs), "models": list(self.models)}
+        content |= {"model": self.model} if self.model else {}
         if self.parts:
-            return named | {"notes": list(self.notes), "probes": [part.content() for part in self.parts]}
-        return named | {
+            return content | {"notes": list(self.notes), "probes": [part.content() for part in self.parts]}
+        charts = (block for section in self.sections for block in section.blocks if isinstance(block, Chart))
+        charted = {chart.file: chart.data for chart in charts if chart.data is not None}
+        return content | {
             "items": [
                 {
                     "model": name,
-                    "items": own.what,
-                    "of_baseline": own.baseline,
-                    "of_model": own.model,
-                    "common": own.common,
+                    "items": counts.what,
+                    "of_baseline": counts.baseline,
+                    "of_model": counts.model,
+                    "common": counts.common,
                 }
-                for name, each in self.counts.items()
-                for own in each
+                for name, model_counts in self.counts.items()
+                for counts in model_counts
             ],
             "notes": list(self.notes),
-            "remarks": {name: list(said) for name, said in self.remarks.items()},
+            "remarks": {name: list(remarks) for name, remarks in self.remarks.items()},
             "differences": [difference.as_json() for difference in self.differences],
-            "tables": {name: list(table.records()) for name, table in {**self.tables, **self._drawn()}.items()},
+            "tables": {name: list(table.records()) for name, table in {**self.tables, **charted}.items()},
         }
-
-    def _drawn(self) -> dict[str, Table]:
-        """The data of the charts in `sections`, by the names of their files."""
-        charts = (block for section in self.sections for block in section.blocks if isinstance(block, Chart))
-        return {chart.file: chart.data for chart in charts if chart.data is not None}
 
 
 def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
@@ -95,41 +92,41 @@ def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
         raise UsageError(problem, "assay compare DIR DIR …", code="missing-setting")
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a run folder is named twice.", "Compare a run with others.", code="duplicate")
-    tours = {path: _probes_in(path) for path in paths}
+    tours = {path: _runs_by_probe(path) for path in paths}
     if all(tours.values()):
         return _compare_tours(tours, common)
     if any(tours.values()):
-        tour, single = (next(path for path, held in tours.items() if bool(held) is some) for some in (True, False))
+        tour, single = min(tours, key=lambda path: not tours[path]), min(tours, key=lambda path: bool(tours[path]))
         problem = f"{tour} is a folder of runs, and {single} is not."
         raise UsageError(problem, "Compare runs with runs, or tours with tours.", code="not-comparable")
     runs = [read_run(path) for path in paths]
     return compare_runs(runs, _names(runs, paths), common)
 
 
-def _probes_in(folder: Path) -> dict[str, Path]:
+def _runs_by_probe(folder: Path) -> dict[str, Path]:
     """The runs in a folder of runs by their probe; none where it is a run itself."""
     if (folder / "run.json").exists():
         return {}
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for file in sorted(folder.glob("*/run.json")):
         probe = read_info(file.parent).probe
-        if probe in found:
-            problem = f"{folder} holds two runs of {probe}, {found[probe].name} and {file.parent.name}."
+        if probe in folders:
+            problem = f"{folder} holds two runs of {probe}, {folders[probe].name} and {file.parent.name}."
             raise UsageError(problem, "Name the runs to compare themselves.", code="duplicate")
-        found[probe] = file.parent
-    return found
+        folders[probe] = file.parent
+    return folders
 
 
 def _compare_tours(tours: Mapping[Path, Mapping[str, Path]], common: bool) -> Comparison:
-    every = dict.fromkeys(probe for held in tours.values() for probe in held)
-    lacking = {probe: [str(path) for path, held in tours.items() if probe not in held] for probe in every}
-    shared = [probe for probe, without in lacking.items() if not without]
+    probes = dict.fromkeys(probe for runs in tours.values() for probe in runs)
+    lacking = {probe: [str(path) for path, runs in tours.items() if probe not in runs] for probe in probes}
+    shared = [probe for probe, absent in lacking.items() if not absent]
     if not shared:
-        held = "; ".join(f"{path}: {', '.join(own)}" for path, own in tours.items())
-        problem = f"no probe is in all of these folders ({held})."
+        contents = "; ".join(f"{path}: {', '.join(runs)}" for path, runs in tours.items())
+        problem = f"no probe is in all of these folders ({contents})."
         raise UsageError(problem, "Run the same probe on each model.", code="not-comparable")
-    notes = [f"{probe} is not in {', '.join(without)}" for probe, without in lacking.items() if without]
-    opened = {probe: [read_run(held[probe]) for held in tours.values()] for probe in shared}
+    notes = [f"{probe} is not in {', '.join(absent)}" for probe, absent in lacking.items() if absent]
+    opened = {probe: [read_run(runs[probe]) for runs in tours.values()] for probe in shared}
     names = _names(opened[shared[0]], [*tours])
     parts: list[Comparison] = []
     refused: list[UsageError] = []
@@ -161,22 +158,22 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     remarks: dict[str, Sequence[str]] = {}
     tables: dict[str, Table] = {}
     judged = [(name, run.findings.unusable) for name, run in zip(names, runs, strict=True)]
-    notes = [f"{name}: {VerdictKind.UNUSABLE}: {why}" for name, why in judged if why]
+    notes = [f"{name}: {VerdictKind.UNUSABLE}: {reason}" for name, reason in judged if reason]
     sides = [
         _or_note(partial(method.recall, run, partial(recollect_answers, run)), name, notes)
         for name, run in zip(names, runs, strict=True)
     ]
     for name, run, side in zip(names[1:], runs[1:], sides[1:], strict=True):
-        notes += _settings_apart(first, runs[0], name, run, method.varied_by if apart else ())
+        notes += _different_settings(first, runs[0], name, run, method.varied_by if apart else ())
         if sides[0] is None or side is None:
             continue
-        if not apart and (asked := method.varieties([runs[0].info.settings, run.info.settings])):
-            notes.append(f"{first} was asked in {asked[0]}, {name} in {asked[1]}: nothing is paired")
+        if not apart and (languages := method.varieties([runs[0].info.settings, run.info.settings])):
+            notes.append(f"{first} was asked in {languages[0]}, {name} in {languages[1]}: nothing is paired")
             continue
         pair = _or_note(partial(method.contrast, sides[0], side, settings=settings, common=common), name, notes)
         if pair is None:
             continue
-        if (pair.counts or not apart) and not any(each.common for each in pair.counts):
+        if (pair.counts or not apart) and not any(common_items.common for common_items in pair.counts):
             if common:
                 problem = f"{runs[0].folder} and {run.folder} have no item in common."
                 raise UsageError(problem, "Ask both models the same questions.", code="not-comparable")
@@ -193,9 +190,19 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     tables |= method.side_by_side([(name, run.findings) for name, run in zip(names, runs, strict=True)])
     if differences:
         tables = {DIFFERENCES: difference_table(differences)} | tables
-    titles, folders = {DIFFERENCES: TITLE, **method.titles}, [str(run.folder) for run in runs]
-    made = Comparison(folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks)
-    return replace(made, model=runs[0].model, sections=method.across(runs)) if apart else made
+    return Comparison(
+        [str(run.folder) for run in runs],
+        list(names),
+        tables,
+        titles={DIFFERENCES: TITLE, **method.titles},
+        differences=differences,
+        counts=counts,
+        notes=notes,
+        probe=probe,
+        remarks=remarks,
+        model=runs[0].model if apart else "",
+        sections=method.across(runs) if apart else (),
+    )
 
 
 def resampling_settings(run: Run) -> dict[str, Any]:
@@ -224,17 +231,17 @@ def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:
         return None
 
 
-def _settings_apart(first: str, one: Run, second: str, other: Run, but: Collection[str]) -> list[str]:
+def _different_settings(first: str, run: Run, second: str, other_run: Run, but: Collection[str]) -> list[str]:
     """The settings that differ, where both are runs of a model; `but` for those that names tell."""
-    if RunKind.PREDICTIONS in (one.info.kind, other.info.kind):
+    if RunKind.PREDICTIONS in (run.info.kind, other_run.info.kind):
         return []
-    ours, theirs = one.info.settings, other.info.settings
+    settings, other_settings = run.info.settings, other_run.info.settings
     different = [
-        f"{key} ({ours.get(key)}, {theirs.get(key)})"
-        for key in {**ours, **theirs}
+        f"{key} ({settings.get(key)}, {other_settings.get(key)})"
+        for key in {**settings, **other_settings}
         if key not in {*ESTIMATED, *but}
         and not key.startswith("smallest_")
-        and str(ours.get(key)) != str(theirs.get(key))
+        and str(settings.get(key)) != str(other_settings.get(key))
     ]
     return [f"{first} and {second} have different settings: {'; '.join(different)}"] if different else []
 
@@ -250,10 +257,10 @@ def _names(runs: Sequence[Run], folders: Sequence[Path]) -> list[str]:
 
 
 def _require_asked_alike(method: Method[Any, Any], runs: Sequence[Run]) -> None:
-    asked = [method.asked_as(run.info.settings) for run in runs]
-    for run, own in zip(runs, asked, strict=True):
-        if own != asked[0]:
-            problem = f"{runs[0].folder} was asked in another way ({asked[0]}) than {run.folder} ({own})."
+    ways = [method.asked_as(run.info.settings) for run in runs]
+    for run, way in zip(runs, ways, strict=True):
+        if way != ways[0]:
+            problem = f"{runs[0].folder} was asked in another way ({ways[0]}) than {run.folder} ({way})."
             remedy = "Their numbers are not comparable. Repeat one of them with the other's settings."
             raise UsageError(problem, remedy, code="not-comparable", key="form")
 
@@ -268,6 +275,5 @@ def _require_same_data(runs: Sequence[Run]) -> None:
             if before != digest:
                 apart = f"{folder} and {run.folder} were asked from different data ({name})"
                 remedy = "Repeat one of them with the other's data, or compare only the items that both have: --common."
-                raise UsageError(
-                    f"{apart}, so their numbers are not comparable.", remedy, code="not-comparable", key=name
-                )
+                problem = f"{apart}, so their numbers are not comparable."
+                raise UsageError(problem, remedy, code="not-comparable", key=name)

@@ -41,17 +41,17 @@ class Difference:
     @property
     def clear(self) -> bool:
         """Whether it is statistically clear: claimed (q, and Holm over all families), with 0 outside the interval."""
-        found = self.change
-        if found.p is None or found.chance is not Chance.ABOVE:
+        change = self.change
+        if change.p is None or change.chance is not Chance.ABOVE:
             return False
-        return found.low is None or found.high is None or found.low > 0 or found.high < 0
+        return change.low is None or change.high is None or change.low > 0 or change.high < 0
 
     @staticmethod
-    def from_json(told: Mapping[str, Any]) -> Difference:
+    def from_json(record: Mapping[str, Any]) -> Difference:
         """The difference that `as_json` wrote."""
-        worse = None if told["worse"] is None else Estimate.from_json(told["worse"])
-        who, values = (told["model"], told["baseline"]), (told["baseline_value"], told["model_value"])
-        return Difference(*who, Estimate.from_json(told["change"]), worse, *values, told["probe"])
+        worse = None if record["worse"] is None else Estimate.from_json(record["worse"])
+        names, values = (record["model"], record["baseline"]), (record["baseline_value"], record["model_value"])
+        return Difference(*names, Estimate.from_json(record["change"]), worse, *values, record["probe"])
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -70,47 +70,45 @@ def key_of(estimate: Estimate) -> EstimateKey:
     return estimate.metric, tuple(sorted(estimate.group.items()))
 
 
-def tested_and_clear(found: Sequence[Difference]) -> tuple[int, list[Difference]]:
+def tested_and_clear(differences: Sequence[Difference]) -> tuple[int, list[Difference]]:
     """How many differences could be tested, and the clear ones, the largest first."""
-    tested = [each for each in found if each.change.p is not None]
-    clear = [each for each in tested if each.clear]
-    return len(tested), sorted(clear, key=lambda each: -abs(each.change.value or 0.0))
+    tested = [difference for difference in differences if difference.change.p is not None]
+    clear = [difference for difference in tested if difference.clear]
+    return len(tested), sorted(clear, key=lambda difference: -abs(difference.change.value or 0.0))
 
 
-def is_bias(each: Difference) -> bool:
+def is_bias(difference: Difference) -> bool:
     """Whether it is about a metric that models are ranked by."""
-    return bool(known_probe(each.probe).ranked([each.change]))
+    return bool(known_probe(difference.probe).ranked([difference.change]))
 
 
-def changed(found: Sequence[Difference]) -> list[Difference]:
+def changed(differences: Sequence[Difference]) -> list[Difference]:
     """The differences that are neither 0 nor undefined in both runs, without repeats: first the bias that models are
     ranked by, then what a run may claim, then the rest.
 
     A repeat has the same values as another metric of the same model and group, as accuracy and the share of “cannot be
     determined” have in ambiguous questions.
     """
-    main = {id(each) for each in _main(found)}
+    by_model: dict[tuple[str, str], list[Estimate]] = {}
+    for difference in differences:
+        by_model.setdefault((difference.probe, difference.model), []).append(difference.change)
+    main = {id(change) for (probe, _), changes in by_model.items() for change in known_probe(probe).ranked(changes)}
 
-    def tier(each: Difference) -> tuple[bool, bool, bool]:
-        probe = known_probe(each.probe)
-        family = probe.family_of(each.change.metric, each.change.group)
-        return id(each.change) not in main, not is_bias(each), family not in {claim.of for claim in probe.claims}
+    def tier(difference: Difference) -> tuple[bool, bool, bool]:
+        probe = known_probe(difference.probe)
+        family = probe.family_of(difference.change.metric, difference.change.group)
+        claimed = family in {claim.of for claim in probe.claims}
+        return id(difference.change) not in main, not is_bias(difference), not claimed
 
-    kept: dict[object, Difference] = {}
-    some = [each for each in found if each.change.value != 0 and (each.before, each.after) != (None, None)]
-    for each in sorted(some, key=tier):
-        metric, group = key_of(each.change)
-        values = (metric,) if each.change.value is None else (each.before, each.after)
-        kept.setdefault((each.probe, each.model, group, *values), each)
-    return list(kept.values())
-
-
-def _main(found: Sequence[Difference]) -> list[Estimate]:
-    """Of every model and probe, the changes of the bias that it is ranked by."""
-    changes: dict[tuple[str, str], list[Estimate]] = {}
-    for each in found:
-        changes.setdefault((each.probe, each.model), []).append(each.change)
-    return [each for (probe, _), own in changes.items() for each in known_probe(probe).ranked(own)]
+    by_values: dict[object, Difference] = {}
+    for difference in sorted(differences, key=tier):
+        change, values = difference.change, (difference.before, difference.after)
+        if change.value == 0 or values == (None, None):
+            continue
+        metric, group = key_of(change)
+        repeated = (metric,) if change.value is None else values
+        by_values.setdefault((difference.probe, difference.model, group, *repeated), difference)
+    return list(by_values.values())
 
 
 def differences_of(
@@ -120,15 +118,15 @@ def differences_of(
 
     Both mark what is claimed, corrected over all families and tables.
     """
-    every = [(model, each) for model, own in changes.items() for each in own]
-    families = [each.family for _, each in every]
+    pairs = [(model, pair) for model, model_changes in changes.items() for pair in model_changes]
+    families = [pair.family for _, pair in pairs]
     tables = {name: corrected_table(table) if "q" in table.columns else table for name, table in tables.items()}
-    tested, marked = claimed_changes(corrected([each.change for _, each in every], families), families, tables)
-    found = [
-        Difference(model, baseline, change, each.worse, each.before, each.after, probe)
-        for (model, each), change in zip(every, tested, strict=True)
+    tested, marked = claimed_changes(corrected([pair.change for _, pair in pairs], families), families, tables)
+    differences = [
+        Difference(model, baseline, change, pair.worse, pair.before, pair.after, probe)
+        for (model, pair), change in zip(pairs, tested, strict=True)
     ]
-    return found, marked
+    return differences, marked
 
 
 def difference_table(differences: Sequence[Difference]) -> Table:

@@ -36,64 +36,55 @@ PER_PAIR = 25
 
 def leaderboards(runs: Sequence[Run]) -> list[Leaderboard]:
     """One leaderboard for each probe that has several runs."""
-    of_probe: dict[str, list[Run]] = {}
+    runs_by_probe: dict[str, list[Run]] = {probe: [] for probe in probes()}
     for run in runs:
-        of_probe.setdefault(run.probe, []).append(run)
-    order = [*probes()]
-    several = [own for own in of_probe.values() if len(own) > 1]
-    return [_leaderboard(own) for own in sorted(several, key=lambda own: _place(order, own[0].probe))]
-
-
-def _place(order: Sequence[str], probe: str) -> int:
-    return order.index(probe) if probe in order else len(order)
+        runs_by_probe.setdefault(run.probe, []).append(run)
+    return [_leaderboard(probe_runs) for probe_runs in runs_by_probe.values() if len(probe_runs) > 1]
 
 
 def _leaderboard(runs: Sequence[Run]) -> Leaderboard:
-    models, why = _ComparedRuns(runs), dict[int, str]()
-    usable = []
-    for place in range(len(runs)):
-        why[place] = models.unusable(place)
-        usable += [] if why[place] else [place]
-    sets: list[list[int]] = []
-    reasons: list[str] = []
-    for place in usable:
-        apart = [models.apart(own[0], place) for own in sets]
-        if "" in apart:
-            sets[apart.index("")].append(place)
+    compared = _ComparedRuns(runs)
+    unranked_reasons = {i: compared.unusable(i) for i in range(len(runs))}  # empty: it is ranked
+    sets: list[list[int]] = []  # of runs that asked the same questions
+    separation_reasons: list[str] = []
+    for i in (i for i, reason in unranked_reasons.items() if not reason):
+        reasons = [compared.separation_reason(run_indices[0], i) for run_indices in sets]
+        if "" in reasons:
+            sets[reasons.index("")].append(i)
             continue
-        sets.append([place])
-        reasons.append(next(iter(apart), ""))
+        sets.append([i])
+        separation_reasons.append(next(iter(reasons), ""))
     rankings: list[Ranking] = []
-    for own, reason in zip(sets, reasons, strict=True):
-        found = models.rankings(own, reason if rankings else "")
-        rankings += found
-        ranked = {id(model.run) for ranking in found for model in ranking.models}
-        alone = reason or next(filter(None, reasons), "no other run has this estimate")
-        why |= {place: alone for place in own if id(runs[place]) not in ranked}
-    names, languages = models.names, _in_languages(runs)
-    told = {run for language in languages for run in language.runs}
+    for run_indices, reason in zip(sets, separation_reasons, strict=True):
+        set_rankings = compared.rankings(run_indices, reason if rankings else "")
+        rankings += set_rankings
+        ranked = {id(model.run) for ranking in set_rankings for model in ranking.models}
+        alone = reason or next(filter(None, separation_reasons), "no other run has this estimate")
+        unranked_reasons |= {i: alone for i in run_indices if id(runs[i]) not in ranked}
+    languages = _in_languages(runs)
+    in_languages = {folder for comparison in languages for folder in comparison.runs}
     unranked = [
-        UnrankedModel(runs[place], names[place], said)
-        for place, said in sorted(why.items())
-        if said and str(runs[place].folder) not in told
+        UnrankedModel(runs[i], compared.names[i], reason)
+        for i, reason in sorted(unranked_reasons.items())
+        if reason and str(runs[i].folder) not in in_languages
     ]
-    sections = [language_section(each, f"languages{place}") for place, each in enumerate(languages, 1)]
-    return Leaderboard(runs[0].probe, rankings, unranked, sections, [language.content() for language in languages])
+    sections = [language_section(comparison, f"languages{n}") for n, comparison in enumerate(languages, 1)]
+    return Leaderboard(runs[0].probe, rankings, unranked, sections, [comparison.content() for comparison in languages])
 
 
 def _in_languages(runs: Sequence[Run]) -> list[Comparison]:
     """Every model that was asked in several languages: these compared. Where that cannot be, they are not ranked."""
-    of_model: dict[str, list[Run]] = {}
+    runs_by_model: dict[str, list[Run]] = {}
     for run in runs:
-        of_model.setdefault(run.weights, []).append(run)
-    found = []
+        runs_by_model.setdefault(run.weights, []).append(run)
+    comparisons = []
     ranked = known_probe(runs[0].probe).ranked
-    for own in of_model.values():
-        own.sort(key=lambda run: all(each.value is None for each in ranked(run.findings.estimates)))  # no baseline
-        if names := varieties(own):
+    for model_runs in runs_by_model.values():  # no run without a value is the baseline
+        model_runs.sort(key=lambda run: all(estimate.value is None for estimate in ranked(run.findings.estimates)))
+        if names := varieties(model_runs):
             with suppress(UsageError):
-                found.append(compare_runs(own, names, common=False))
-    return found
+                comparisons.append(compare_runs(model_runs, names, common=False))
+    return comparisons
 
 
 @dataclass
@@ -109,112 +100,117 @@ class _ComparedRuns:
         self.method = self.probe.load()
         self.names = run_names(self.runs)
 
-    def unusable(self, place: int) -> str:
+    def unusable(self, index: int) -> str:
         """Why a run cannot be ranked; else its answers are read, for comparing them."""
-        run = self.runs[place]
-        if why := run.findings.unusable:
-            return f"{VerdictKind.UNUSABLE}: {why}"
-        if not self._headlines(place):
-            return next((each.note for each in self._about(place) if each.note), "it has no estimate of this bias")
+        run = self.runs[index]
+        if reason := run.findings.unusable:
+            return f"{VerdictKind.UNUSABLE}: {reason}"
+        if not self._headlines(index):
+            notes = (estimate.note for estimate in self._about(index) if estimate.note)
+            return next(notes, "it has no estimate of this bias")
         try:
-            self._sides[place] = self.method.recall(run, partial(recollect_answers, run))
+            self._sides[index] = self.method.recall(run, partial(recollect_answers, run))
         except AssayError as error:
             return error.problem
         return ""
 
-    def _about(self, place: int) -> list[Estimate]:
-        ranked = self.probe.ranked(self.runs[place].findings.estimates)
-        return [each for each in ranked if self.probe.metric(each.metric).worse]
+    def _about(self, index: int) -> list[Estimate]:
+        ranked = self.probe.ranked(self.runs[index].findings.estimates)
+        return [estimate for estimate in ranked if self.probe.metric(estimate.metric).worse]
 
-    def _headlines(self, place: int) -> dict[EstimateKey, Estimate]:
+    def _headlines(self, index: int) -> dict[EstimateKey, Estimate]:
         """The defined estimates that it is ranked by."""
-        return {key_of(each): each for each in self._about(place) if each.value is not None}
+        return {key_of(estimate): estimate for estimate in self._about(index) if estimate.value is not None}
 
-    def apart(self, one: int, other: int) -> str:
+    def separation_reason(self, first: int, second: int) -> str:
         """Why two runs are not in one ranking: another way to ask, other data or other questions; else empty."""
-        first, second = self.runs[one], self.runs[other]
-        if languages := self.method.varieties([run.info.settings for run in (first, second)]):
+        infos = [self.runs[i].info for i in (first, second)]
+        if languages := self.method.varieties([info.settings for info in infos]):
             return f"asked in {languages[1]}, not in {languages[0]}"
-        ways = [self.method.asked_as(run.info.settings) for run in (first, second)]
+        ways = [self.method.asked_as(info.settings) for info in infos]
         if ways[0] != ways[1]:
             return f"asked in another way ({ways[1] or 'the default'} instead of {ways[0] or 'the default'})"
-        if RunKind.PREDICTIONS not in (first.info.kind, second.info.kind):
-            data = first.info.data, second.info.data
-            if different := [name for name in data[0] if name in data[1] and data[0][name] != data[1][name]]:
+        if all(info.kind is not RunKind.PREDICTIONS for info in infos):
+            data, other_data = (info.data for info in infos)
+            if different := [name for name in data if name in other_data and data[name] != other_data[name]]:
                 return f"asked from other data ({', '.join(different)})"
-        found = self._contrast(one, other)
-        if isinstance(found, str):
-            return found
-        common = sum(each.common for each in found.counts)
-        every = max(sum(each.baseline for each in found.counts), sum(each.model for each in found.counts))
-        if not common:
-            return next(iter(found.notes), "asked other questions")
-        return "" if common >= SAME * every else f"asked other questions: {format_share(common / every)} are the same"
+        contrast = self._contrast(first, second)
+        if isinstance(contrast, str):
+            return contrast
+        n_common = sum(counts.common for counts in contrast.counts)
+        n_baseline = sum(counts.baseline for counts in contrast.counts)
+        n_items = max(n_baseline, sum(counts.model for counts in contrast.counts))
+        if not n_common:
+            return next(iter(contrast.notes), "asked other questions")
+        if n_common >= SAME * n_items:
+            return ""
+        return f"asked other questions: {format_share(n_common / n_items)} are the same"
 
-    def _contrast(self, one: int, other: int) -> Contrast | str:
+    def _contrast(self, first: int, second: int) -> Contrast | str:
         """Two runs on what both answered; or why that cannot be computed."""
-        if (one, other) not in self._contrasts:
-            sides = self._sides[one], self._sides[other]
+        if (first, second) not in self._contrasts:
+            sides = self._sides[first], self._sides[second]
             try:
                 exchanges = max(EXCHANGES, PER_PAIR * comb(len(self.runs), 2))
-                settings = {**resampling_settings(self.runs[one]), "exchanges": exchanges}
-                made: Contrast | str = self.method.contrast_about(*sides, self._about(one), settings=settings)
+                settings = {**resampling_settings(self.runs[first]), "exchanges": exchanges}
+                contrast: Contrast | str = self.method.contrast_about(*sides, self._about(first), settings=settings)
             except AssayError as error:
-                made = error.problem
-            self._contrasts[one, other] = made
-        return self._contrasts[one, other]
+                contrast = error.problem
+            self._contrasts[first, second] = contrast
+        return self._contrasts[first, second]
 
-    def rankings(self, places: Sequence[int], apart: str) -> list[Ranking]:
+    def rankings(self, run_indices: Sequence[int], separation_reason: str) -> list[Ranking]:
         """Of runs that asked the same questions: one for each estimate that several of them have."""
-        keys = dict.fromkeys(key for place in places for key in self._headlines(place))
-        own = {key: [place for place in places if key in self._headlines(place)] for key in keys}
-        return [self._ranking(key, found, apart) for key, found in own.items() if len(found) > 1]
+        keys = dict.fromkeys(key for i in run_indices for key in self._headlines(i))
+        runs_by_key = {key: [i for i in run_indices if key in self._headlines(i)] for key in keys}
+        several = {key: indices for key, indices in runs_by_key.items() if len(indices) > 1}
+        return [self._ranking(key, indices, separation_reason) for key, indices in several.items()]
 
-    def _ranking(self, key: EstimateKey, places: Sequence[int], apart: str) -> Ranking:
-        pairs = {pair: self._change(*pair, key) for pair in combinations(places, 2)}
-        p = [None if change is None else bias_difference_p(change) for change in pairs.values()]
-        corrected = holm(np.array([np.nan if each is None else each for each in p], np.float64)).tolist()
-        found: list[ModelPair] = []
-        less: dict[int, int] = dict.fromkeys(places, 0)  # how many are clearly less biased
-        for ((one, other), change), own, q in zip(pairs.items(), p, corrected, strict=True):
+    def _ranking(self, key: EstimateKey, run_indices: Sequence[int], separation_reason: str) -> Ranking:
+        changes = {pair: self._change(*pair, key) for pair in combinations(run_indices, 2)}
+        p_values = [None if change is None else bias_difference_p(change) for change in changes.values()]
+        holm_p_values = holm(np.array([np.nan if p is None else p for p in p_values], np.float64)).tolist()
+        pairs: list[ModelPair] = []
+        n_clearly_better: dict[int, int] = dict.fromkeys(run_indices, 0)  # how many are clearly less biased
+        for ((first, second), change), p, holm_p in zip(changes.items(), p_values, holm_p_values, strict=True):
             worse = None if change is None else change.worse
             if worse is None or worse.value is None:
                 continue
-            clear = q <= CLEAR
-            if clear:
-                less[other if worse.value > 0 else one] += 1
-            known = None if own is None else q
-            smallest = self._smallest((one, other), key)
-            found.append(ModelPair(self.names[one], self.names[other], worse, own, known, clear, smallest))
+            is_clear = holm_p <= CLEAR  # never for NaN
+            if is_clear:
+                n_clearly_better[second if worse.value > 0 else first] += 1
+            corrected = None if p is None else holm_p
+            smallest = self._smallest((first, second), key)
+            pairs.append(ModelPair(self.names[first], self.names[second], worse, p, corrected, is_clear, smallest))
         models = [
-            RankedModel(self.runs[place], self.names[place], self._headlines(place)[key], 1 + less[place])
-            for place in places
+            RankedModel(self.runs[i], self.names[i], self._headlines(i)[key], 1 + n_clearly_better[i])
+            for i in run_indices
         ]
         metric = self.probe.metric(key[0])
-        models.sort(key=lambda each: (each.rank, metric.badness(shown_value(each.estimate))))
-        return Ranking(key[0], dict(models[0].estimate.group), models, found, apart)
+        models.sort(key=lambda model: (model.rank, metric.badness(shown_value(model.estimate))))
+        return Ranking(key[0], dict(models[0].estimate.group), models, pairs, separation_reason)
 
     def _smallest(self, pair: tuple[int, int], key: EstimateKey) -> float | None:
         """The smallest effect worth a headline in either of two runs; None where the probe makes no such claim."""
         family = self.probe.family_of(key[0], dict(key[1]))
-        claim = next((each for each in self.probe.claims if each.of == family), None)
+        claim = next((claim for claim in self.probe.claims if claim.of == family), None)
         if claim is None:
             return None
-        chosen = [self.runs[place].info.settings.get(claim.setting) for place in pair]
-        return min(claim.smallest if each is None else float(each) for each in chosen)
+        chosen = [self.runs[i].info.settings.get(claim.setting) for i in pair]
+        return min(claim.smallest if smallest is None else float(smallest) for smallest in chosen)
 
-    def _change(self, one: int, other: int, key: EstimateKey) -> PairedChange | None:
-        found = self._contrast(one, other)
-        if isinstance(found, str):
+    def _change(self, first: int, second: int, key: EstimateKey) -> PairedChange | None:
+        contrast = self._contrast(first, second)
+        if isinstance(contrast, str):
             return None
-        return next((change for change in found.changes if key_of(change.change) == key), None)
+        return next((change for change in contrast.changes if key_of(change.change) == key), None)
 
 
 def shown_value(estimate: Estimate) -> float:
     """The number that the interval of a defined estimate belongs to."""
-    found = estimate.value if estimate.corrected is None else estimate.corrected
-    assert found is not None
-    return found
+    value = estimate.value if estimate.corrected is None else estimate.corrected
+    assert value is not None
+    return value
 
 
 def bias_difference_p(change: PairedChange) -> float | None:

@@ -61,87 +61,77 @@ OF_LANGUAGES = (
 
 def title_of(comparison: Comparison) -> Text:
     """What is compared with what."""
+    baseline, *others = [Verbatim(name) for name in comparison.models]
     if comparison.model:
-        return [
-            Verbatim(comparison.model),
-            " in ",
-            join_texts([Verbatim(name) for name in comparison.models], last=" and "),
-        ]
-    baseline, *others = comparison.models
-    return [join_texts([Verbatim(name) for name in others], last=" and "), " compared with ", Verbatim(baseline)]
+        return [Verbatim(comparison.model), " in ", join_texts([baseline, *others], last=" and ")]
+    return [join_texts(others, last=" and "), " compared with ", baseline]
 
 
 def present_comparison(comparison: Comparison) -> list[Section]:
     """The sections of a page: in short, every probe, how it was compared."""
     parts = comparison.parts or (comparison,)
     several = len(comparison.models) > 2
-    own = [_part(part, several, f"p{number}") for number, part in enumerate(parts, 1)]
+    sections = [_part(part, several, f"p{number}") for number, part in enumerate(parts, 1)]
     together = [
         replace(section, title="The languages side by side", anchor="languages") for section in comparison.sections
     ]
-    return [_in_short(parts, several), *together, *own, _compared(comparison)]
+    return [_in_short(parts, several), *together, *sections, _method_section(comparison)]
 
 
 def language_section(comparison: Comparison, anchor: str) -> Section:
     """One model in several languages, on a page that shows the languages side by side elsewhere."""
     several = len(comparison.models) > 2
-    short, own = _in_short([comparison], several), _part(comparison, several, anchor)
-    found = Panel("", own.blocks, "All differences between the languages", folded=True)
-    return Section([*short.blocks, found], plain(["One model in several languages: ", title_of(comparison)]), anchor)
+    short, section = _in_short([comparison], several), _part(comparison, several, anchor)
+    details = Panel("", section.blocks, "All differences between the languages", folded=True)
+    return Section([*short.blocks, details], plain(["One model in several languages: ", title_of(comparison)]), anchor)
 
 
-def about(each: Difference) -> list[Text]:
+def about(difference: Difference) -> list[Text]:
     """The metric and the group of a difference, in words."""
-    return [
-        metric_named(each.probe, each.change.metric).title,
-        ", ",
-        Verbatim(say_group(each.probe, each.change.group)),
-    ]
+    probe, change = difference.probe, difference.change
+    return [metric_named(probe, change.metric).title, ", ", Verbatim(say_group(probe, change.group))]
 
 
-def differences_block(found: Sequence[Difference], *, several: bool, language: str = "", **chart: Any) -> DisplayTable:
+def differences_block(
+    differences: Sequence[Difference], *, several: bool, language: str = "", **chart: Any
+) -> DisplayTable:
     """Differences by metric, each metric on its own scale; `several` models need a column for their names. `language`
     is the baseline's, where one model's languages are compared.
     """
-    what, heads, than = "model", ["baseline", "model", "change"], "the model’s value is higher than the baseline’s"
-    worse = "than the baseline"
+    kind, heads, worse = "model", ["baseline", "model", "change"], "than the baseline"
+    than = "the model’s value is higher than the baseline’s"
     if language:
-        what, heads = "language", [f"in {language}", "in the language" if several else f"in {found[0].model}", "change"]
-        than, worse = f"the value is higher than in {language}", f"than in {language}"
+        kind, worse, than = "language", f"than in {language}", f"the value is higher than in {language}"
+        heads = [f"in {language}", "in the language" if several else f"in {differences[0].model}", "change"]
     columns = [
-        *(TableColumn(head, CellKind.TEXT) for head in ("asked about", *([what] if several else []))),
+        *(TableColumn(head, CellKind.TEXT) for head in ("asked about", *([kind] if several else []))),
         *(TableColumn(Verbatim(head), CellKind.NUMBER) for head in heads),
-        *(TableColumn("on its scale", CellKind.DOTS, by_group=True), TableColumn("95% interval", CellKind.INTERVAL)),
-        *(
-            TableColumn("worse by", CellKind.NUMBER),
-            TableColumn("p", CellKind.PROBABILITY),
-            TableColumn("q", CellKind.PROBABILITY),
-        ),
+        TableColumn("on its scale", CellKind.DOTS, by_group=True),
+        TableColumn("95% interval", CellKind.INTERVAL),
+        TableColumn("worse by", CellKind.NUMBER),
+        *(TableColumn(head, CellKind.PROBABILITY) for head in ("p", "q")),
         TableColumn("n", CellKind.COUNT),
     ]
 
-    def row(each: Difference) -> TableRow:
-        change, worse = each.change, each.worse
-        cells: list[TableCell] = [say_group(each.probe, change.group), *([each.model] if several else [])]
-        cells += [each.before, each.after, MarkedCell(change.value, note=change.note)]
-        cells += [DotCell(change.value, change.low, change.high, hollow=not each.clear), (change.low, change.high)]
+    def row(difference: Difference) -> TableRow:
+        change, worse = difference.change, difference.worse
+        cells: list[TableCell] = [say_group(difference.probe, change.group), *([difference.model] if several else [])]
+        cells += [difference.before, difference.after, MarkedCell(change.value, note=change.note)]
+        dot = DotCell(change.value, change.low, change.high, hollow=not difference.clear)
+        cells += [dot, (change.low, change.high)]
         return TableRow([*cells, "" if worse is None else worse.value, change.p, change.q, change.n])
 
     groups: dict[tuple[str, str], list[TableRow]] = {}
-    for each in found:
-        groups.setdefault((each.probe, each.change.metric), []).append(row(each))
+    for difference in differences:
+        groups.setdefault((difference.probe, difference.change.metric), []).append(row(difference))
     return DisplayTable(
         how=[
             *("right of zero, ", Verbatim(than), ". The line ", ChartMark("range")),
-            *(
-                " is the 95% interval; a filled dot ",
-                ChartMark("dot"),
-                " is statistically clear (q ≤ 0.05, corrected for ",
-            ),
-            *("all tests of the comparison, and 0 outside the interval), a hollow one ", ChartMark("hollow")),
+            *(" is the 95% interval; a filled dot ", ChartMark("dot"), " is statistically clear (q ≤ 0.05, corrected "),
+            *("for all tests of the comparison, and 0 outside the interval), a hollow one ", ChartMark("hollow")),
             f" is not. “Worse by” above 0 means that the model is worse {worse}.",
         ],
-        data=difference_table(found),
+        data=difference_table(differences),
         columns=columns,
         groups=[RowGroup(rows, metric_named(*metric).title) for metric, rows in groups.items()],
         **chart,
@@ -155,13 +145,13 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
     blocks: list[Block] = []
     for part in parts:
         blocks += _warnings(part)
-        said, clear = _counted(part)
-        blocks.append(Paragraphs([Strong([Verbatim(known_probe(part.probe).title), ". ", said])]))
+        sentence, clear = _count_sentence(part)
+        blocks.append(Paragraphs([Strong([Verbatim(known_probe(part.probe).title), ". ", sentence])]))
         chart = changes_chart(part.differences, several=several, language=part.models[0] if part.model else "")
         blocks += [chart] if chart else []
         if clear:
-            blocks.append(Paragraphs(["The largest first:"]))
-            blocks.append(Paragraphs([_told(part, each, several) for each in _telling(part, clear)], TextRole.ITEMS))
+            sentences = [_sentence(part, difference, several) for difference in _told_differences(part, clear)]
+            blocks += [Paragraphs(["The largest first:"]), Paragraphs(sentences, TextRole.ITEMS)]
         if part.remarks:
             blocks.append(Paragraphs(_remarks(part, {name: name for name in part.models}, several)))
     caution = OF_LANGUAGES if any(part.model for part in parts) else OF_MODELS
@@ -170,30 +160,30 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
 
 def _warnings(part: Comparison) -> list[Block]:
     """Which models' answers cannot be used, and why; their numbers say little about bias."""
-    found: list[Text] = [["Warning: ", Verbatim(note), "."] for note in part.notes if VerdictKind.UNUSABLE in note]
-    return [Paragraphs(found, TextRole.WARNING)] if found else []
+    warnings: list[Text] = [["Warning: ", Verbatim(note), "."] for note in part.notes if VerdictKind.UNUSABLE in note]
+    return [Paragraphs(warnings, TextRole.WARNING)] if warnings else []
 
 
 def _notes(part: Comparison) -> list[str]:
     return [f"Note: {note}" for note in part.notes if VerdictKind.UNUSABLE not in note]
 
 
-def _counted(part: Comparison) -> tuple[str, list[Difference]]:
+def _count_sentence(part: Comparison) -> tuple[str, list[Difference]]:
     """How many differences are better, worse and unclear, in a sentence; and the clear ones: those of bias first, the
     largest first.
     """
     tested, clear = tested_and_clear(changed(part.differences))
     if not tested:
-        some = any(difference.change.p is not None for difference in part.differences)
-        return "No number differs." if some else "No difference could be tested.", []
+        is_tested = any(difference.change.p is not None for difference in part.differences)
+        return "No number differs." if is_tested else "No difference could be tested.", []
     if not clear:
         none = f"None of the {tested} differences is" if tested > 1 else "The one difference is not"
         return f"{none} statistically clear.", []
-    clear.sort(key=lambda each: not is_bias(each))
+    clear.sort(key=lambda difference: not is_bias(difference))
     if part.model:
         are = "is" if len(clear) == 1 else "are"
         return f"{len(clear)} of {plural(tested, 'difference')} between languages {are} statistically clear.", clear
-    directions = [each.worse.value or 0.0 if each.worse else 0.0 for each in clear]
+    directions = [difference.worse.value or 0.0 if difference.worse else 0.0 for difference in clear]
     better, worse = sum(value < 0 for value in directions), sum(value > 0 for value in directions)
     neither = len(clear) - better - worse
     counts = [f"{better} better", f"{worse} worse", *([f"{neither} neither better nor worse"] if neither else [])]
@@ -202,64 +192,66 @@ def _counted(part: Comparison) -> tuple[str, list[Difference]]:
 
 def _remarks(part: Comparison, names: Mapping[str, str], several: bool) -> list[Text]:
     """What belongs beside the differences, with the model's name where there are several."""
-    told: list[Text] = []
-    for model, own in part.remarks.items():
-        who: list[Text] = [Verbatim(names[model]), ": "] if several else []
-        told += [[*who, said] for said in own]
-    return told
+    lines: list[Text] = []
+    for model, remarks in part.remarks.items():
+        prefix: list[Text] = [Verbatim(names[model]), ": "] if several else []
+        lines += [[*prefix, remark] for remark in remarks]
+    return lines
 
 
-def _telling(part: Comparison, clear: Sequence[Difference]) -> Sequence[Difference]:
+def _told_differences(part: Comparison, clear: Sequence[Difference]) -> Sequence[Difference]:
     """The clear differences that are told in words: of languages, those for which the probe has words."""
-    told = [each for each in clear if not part.model or metric_named(each.probe, each.change.metric).more]
-    return (told or clear)[:MOST_TOLD]
+    if part.model:
+        worded = [difference for difference in clear if metric_named(difference.probe, difference.change.metric).more]
+        clear = worded or clear
+    return clear[:MOST_TOLD]
 
 
-def _told(part: Comparison, each: Difference, several: bool) -> Text:
-    change, worse = each.change, each.worse.value if each.worse else None
+def _sentence(part: Comparison, difference: Difference, several: bool) -> Text:
+    change, worse = difference.change, difference.worse.value if difference.worse else None
     between = "no interval" if change.low is None else f"95% interval {format_interval(change.low, change.high)}"
-    named = metric_named(each.probe, change.metric)
+    named = metric_named(difference.probe, change.metric)
     does = named.more if (change.value or 0.0) > 0 else named.less
     if part.model and does:
-        where: list[Text] = [" in ", Verbatim(each.model), " than in ", Verbatim(each.baseline), " "]
+        places: list[Text] = [" in ", Verbatim(difference.model), " than in ", Verbatim(difference.baseline), " "]
         size = NumberText(f"(difference {format_number(change.value)}, {between})")
-        return [f"The model {does}", *where, size, ": ", Verbatim(say_group(each.probe, change.group))]
+        return [f"The model {does}", *places, size, ": ", Verbatim(say_group(difference.probe, change.group))]
     chance = f"p {format_p_equals(change.p)}" if change.q is None else f"q {format_p_equals(change.q)}"
     moved = "rose" if (change.value or 0.0) > 0 else "fell"
-    before, after, by = map(format_number, (each.before, each.after, change.value))
+    before, after, by = map(format_number, (difference.before, difference.after, change.value))
     numbers = f"from {before} to {after} (change {by}, {between}, {chance})"
-    of_model: list[Text] = [Verbatim(each.model), ": "] if several else []
-    metric, _, group = about(each)
+    of_model: list[Text] = [Verbatim(difference.model), ": "] if several else []
+    metric, _, group = about(difference)
     judged = f": {'worse' if worse > 0 else 'better'} than the baseline" if worse else ""
     return [*of_model, metric, " (", group, f") {moved} ", NumberText(numbers), judged]
 
 
 def _part(part: Comparison, several: bool, anchor: str) -> Section:
     """A probe: how many items are common, the differences, the tables."""
-    said = [f"{name}, {own}." if several else f"{own}." for name, own in _counts(part)]
-    said += _notes(part)
-    blocks: list[Block] = [Paragraphs([Verbatim(each) for each in said], TextRole.SMALL)]
+    lines = [f"{name}, {counts}." if several else f"{counts}." for name, counts in _counts(part)]
+    lines += _notes(part)
+    blocks: list[Block] = [Paragraphs([Verbatim(line) for line in lines], TextRole.SMALL)]
     if part.differences:
         title = "Differences between the languages" if part.model else "Differences on the same questions"
         chart = {"title": title, "file": f"{part.probe}-differences"}
-        shown = changed(part.differences)
-        left = _left_out(part, len(shown), "the data of this table have")
+        distinct = changed(part.differences)
+        after = _left_out_note(part, len(distinct), "the data of this table have")
         language = part.models[0] if part.model else ""
-        every = shown or part.differences
-        drawn = _clearest(every, MOST_DRAWN)
-        if len(drawn) < len(every):
-            clear = sum(each.clear for each in every) - sum(each.clear for each in drawn)
+        listed = distinct or part.differences
+        shown = _clearest(listed, MOST_DRAWN)
+        if len(shown) < len(listed):
+            clear = sum(difference.clear for difference in listed) - sum(difference.clear for difference in shown)
             unclear = f", {clear:,} of them clear" if clear else ", none of them clear"
-            left = [f"{plural(len(every) - len(drawn), 'more difference')} in the data of this table{unclear}.", *left]
-        table = differences_block(drawn, several=several, language=language, anchor="differences", **chart)
-        blocks.append(replace(table, data=difference_table(part.differences), after=left if shown else ()))
+            not_shown = plural(len(listed) - len(shown), "more difference")
+            after = [f"{not_shown} in the data of this table{unclear}.", *after]
+        table = differences_block(shown, several=several, language=language, anchor="differences", **chart)
+        blocks.append(replace(table, data=difference_table(part.differences), after=after if distinct else ()))
     else:
         blocks.append(Paragraphs(["There are no paired differences."]))
     for name, data in _tables(part):
         title = part.titles.get(name, name)
-        side_by_side = data_table(
-            data, _spelt(part, data), title=title, data=data, file=f"{part.probe}-{name}", anchor="table"
-        )
+        file = f"{part.probe}-{name}"
+        side_by_side = data_table(data, _readable_codes(part, data), title=title, data=data, file=file, anchor="table")
         more = len(data.rows) - MOST_ROWS
         gap = [OmittedRows(f"{plural(more, 'more row')} in the data")] if more > 0 else []
         cut = replace(side_by_side, groups=[RowGroup([*side_by_side.rows[:MOST_ROWS], *gap])])
@@ -267,37 +259,42 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
     return Section(blocks, known_probe(part.probe).title, anchor)
 
 
-def _clearest(found: Sequence[Difference], most: int) -> list[Difference]:
+def _clearest(differences: Sequence[Difference], most: int) -> list[Difference]:
     """At most so many of the differences, in their order: the clear ones first, then the others that are defined."""
-    first = sorted(range(len(found)), key=lambda k: (not found[k].clear, found[k].change.value is None))
-    return [found[place] for place in sorted(first[:most])]
+
+    def tier(i: int) -> tuple[bool, bool]:
+        return not differences[i].clear, differences[i].change.value is None
+
+    return [differences[i] for i in sorted(sorted(range(len(differences)), key=tier)[:most])]
 
 
 def _counts(part: Comparison) -> list[tuple[str, str]]:
     """By model, how many items the two runs have in common."""
-    return [
-        (name, f"{own.what}: the same {own.common:,}" if own.common == own.baseline == own.model else str(own))
-        for name, every in part.counts.items()
-        for own in every
-    ]
+    counted = []
+    for name, model_counts in part.counts.items():
+        for counts in model_counts:
+            same = counts.common == counts.baseline == counts.model
+            counted.append((name, f"{counts.what}: the same {counts.common:,}" if same else str(counts)))
+    return counted
 
 
-def _left_out(part: Comparison, shown: int, where: str) -> list[Text]:
+def _left_out_note(part: Comparison, n_shown: int, elsewhere: str) -> list[Text]:
     """How many differences are not shown, and where they are; nothing where all are."""
-    left = len(part.differences) - shown
-    if not left:
+    n_left_out = len(part.differences) - n_shown
+    if not n_left_out:
         return []
-    return [f"{plural(left, 'row')} left out (no change, undefined, or the values of another row): {where} all."]
+    rows = plural(n_left_out, "row")
+    return [f"{rows} left out (no change, undefined, or the values of another row): {elsewhere} all."]
 
 
-def _spelt(part: Comparison, data: Data) -> dict[str, str]:
+def _readable_codes(part: Comparison, data: Data) -> dict[str, str]:
     """The codes of a table's cells in words, and other heads for its columns where they are about languages."""
     keys = {key for metric in known_probe(part.probe).metrics for key in metric.keys}
     spelt: dict[str, str] = {}
     if part.model:
         spelt |= {"model": "language", "before": f"in {part.models[0]}", "after": "in the language"}
-    for place, column in enumerate(data.columns):
-        cells = dict.fromkeys(row[place] for row in data.rows if isinstance(row[place], str))
+    for index, column in enumerate(data.columns):
+        cells = dict.fromkeys(row[index] for row in data.rows if isinstance(row[index], str))
         if column == "metric":
             spelt |= {str(cell): metric_named(part.probe, str(cell)).title for cell in cells}
         elif column in keys:
@@ -310,26 +307,26 @@ def _tables(part: Comparison) -> list[tuple[str, Any]]:
     return [(name, data) for name, data in part.tables.items() if name != DIFFERENCES]
 
 
-def _compared(comparison: Comparison) -> Section:
-    how = (
+def _method_section(comparison: Comparison) -> Section:
+    method = (
         "Intervals resample the same units for both models. A p-value is how often a difference at least this large "
         "would occur if the two models’ answers were interchangeable; q corrects it for all groups and models of one "
         "metric."
     )
     if comparison.model:
-        how = (
+        method = (
             "Languages of one set have the same templates: intervals resample these, the same for both languages. A "
             "p-value is how often a difference at least this large would occur if the answers in the two languages "
             "were interchangeable; q corrects it for all groups and languages of one metric. Sets that ask different "
             "questions are resampled separately, and p is that of Student’s t test."
         )
-    who: list[Text] = [
-        ["baseline: " if place == 0 else "" if comparison.model else "model: ", Verbatim(name), ", ", Verbatim(run)]
-        for place, (name, run) in enumerate(zip(comparison.models, comparison.runs, strict=True))
+    models: list[Text] = [
+        ["baseline: " if i == 0 else "" if comparison.model else "model: ", Verbatim(name), ", ", Verbatim(run)]
+        for i, (name, run) in enumerate(zip(comparison.models, comparison.runs, strict=True))
     ]
     notes: list[Text] = [["Note: ", Verbatim(note)] for note in comparison.notes] if comparison.parts else []
     return Section(
-        [Paragraphs([how]), Paragraphs(who, TextRole.ITEMS), Paragraphs(notes)], "How it was compared", "measured"
+        [Paragraphs([method]), Paragraphs(models, TextRole.ITEMS), Paragraphs(notes)], "How it was compared", "measured"
     )
 
 
@@ -338,41 +335,41 @@ def _compared(comparison: Comparison) -> Section:
 
 def terminal_comparison(comparison: Comparison) -> list[Section]:
     """The differences, then the tables; long ones are cut or left to the page."""
-    numbers = {name: f"[{place}]" for place, name in enumerate(comparison.models, 1)}
-    models = Section([Paragraphs([f"{place} {name}" for name, place in numbers.items()])])
+    numbers = {name: f"[{number}]" for number, name in enumerate(comparison.models, 1)}
+    models = Section([Paragraphs([f"{number} {name}" for name, number in numbers.items()])])
     if comparison.model:
         numbers = {name: name for name in comparison.models}
         models = Section([Paragraphs([Strong(title_of(comparison))])])
-    parts = [_printed(part, numbers, bool(comparison.parts)) for part in comparison.parts or (comparison,)]
+    parts = [_terminal_part(part, numbers, bool(comparison.parts)) for part in comparison.parts or (comparison,)]
     notes = [f"Note: {note}" for note in comparison.notes] if comparison.parts else []
     return [models, *parts, *([Section([Paragraphs(notes, TextRole.SMALL)])] if notes else [])]
 
 
-def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Section:
+def _terminal_part(part: Comparison, numbers: Mapping[str, str], named: bool) -> Section:
     several = len(part.models) > 2
-    counted, clear = _counted(part)
+    counted, clear = _count_sentence(part)
     largest: list[Text] = []
     if clear:
         of_bias = " in bias" if is_bias(clear[0]) else ""
-        largest = [[f"The largest change{of_bias}: ", _told(part, clear[0], several), "."]]
+        largest = [[f"The largest change{of_bias}: ", _sentence(part, clear[0], several), "."]]
         if part.model:
-            largest = [_told(part, each, several) for each in _telling(part, clear)]
+            largest = [_sentence(part, difference, several) for difference in _told_differences(part, clear)]
     blocks = [*_warnings(part), *([Paragraphs([counted, *largest])] if part.differences else [])]
-    said = [f"{numbers[name]} {each}" if several else each for name, each in _counts(part)]
-    said += _notes(part)
-    blocks += [Paragraphs(said, TextRole.SMALL)] if said else []
+    lines = [f"{numbers[name]} {counts}" if several else counts for name, counts in _counts(part)]
+    lines += _notes(part)
+    blocks += [Paragraphs(lines, TextRole.SMALL)] if lines else []
     blocks += [block for section in part.sections for block in section.blocks if not isinstance(block, PanelPicker)]
-    blocks += _printed_differences(part, numbers)
+    blocks += _terminal_differences(part, numbers)
     if part.remarks:
         blocks.append(Paragraphs(_remarks(part, numbers, several)))
     unshown = []
     for name, data in _tables(part):
         title = part.titles.get(name, name)
-        shown = data_table(data, {**_spelt(part, data), **numbers}, title=title)
-        groups = groupby(zip(data.rows, shown.rows, strict=True), key=lambda pair: pair[0][:2])
-        rows = [row for _, own in groups for row in _ends([row for _, row in own])]
+        table = data_table(data, {**_readable_codes(part, data), **numbers}, title=title)
+        groups = groupby(zip(data.rows, table.rows, strict=True), key=lambda pair: pair[0][:2])
+        rows = [row for _, group in groups for row in _ends([row for _, row in group])]
         if len(rows) <= MOST_LINES:
-            blocks.append(replace(shown, groups=[RowGroup(rows)]))
+            blocks.append(replace(table, groups=[RowGroup(rows)]))
         else:
             unshown.append(f"{title}: {plural(len(data.rows), 'row')}; --out FILE.html shows them.")
     blocks += [Paragraphs(unshown, TextRole.SMALL)] if unshown else []
@@ -388,44 +385,43 @@ def _ends(rows: Sequence[TableRow]) -> list[TableRow | OmittedRows]:
     return list(rows) if len(rows) <= 2 * ENDS else [*rows[:ENDS], OmittedRows("…"), *rows[-ENDS:]]
 
 
-def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[Block]:
-    found = changed(part.differences)
-    if not found:
+def _terminal_differences(part: Comparison, numbers: Mapping[str, str]) -> list[Block]:
+    differences = changed(part.differences)
+    if not differences:
         return []
-    shown = _clearest(found, MOST_PRINTED)
-    several = len({each.model for each in found}) > 1
-    what = "language" if part.model else "model"
+    printed = _clearest(differences, MOST_PRINTED)
+    several = len({difference.model for difference in differences}) > 1
+    kind = "language" if part.model else "model"
     columns = [
-        *([TableColumn(what, CellKind.TEXT)] if several else []),
+        *([TableColumn(kind, CellKind.TEXT)] if several else []),
         *(TableColumn("metric", CellKind.TEXT), TableColumn("asked about", CellKind.TEXT)),
-        TableColumn(numbers[found[0].baseline], CellKind.NUMBER),
-        TableColumn(what if several else numbers[found[0].model], CellKind.NUMBER),
-        *(
-            TableColumn("change", CellKind.NUMBER),
-            TableColumn("95% interval", CellKind.INTERVAL),
-            TableColumn("q", CellKind.PROBABILITY),
-        ),
+        TableColumn(numbers[differences[0].baseline], CellKind.NUMBER),
+        TableColumn(kind if several else numbers[differences[0].model], CellKind.NUMBER),
+        TableColumn("change", CellKind.NUMBER),
+        TableColumn("95% interval", CellKind.INTERVAL),
+        TableColumn("q", CellKind.PROBABILITY),
     ]
 
-    def row(each: Difference) -> TableRow:
-        change, (metric, _, group) = each.change, about(each)
-        cells: list[TableCell] = [*([numbers[each.model]] if several else []), metric, group, each.before, each.after]
-        cells += [MarkedCell(change.value, clear=each.clear or None), (change.low, change.high)]
+    def row(difference: Difference) -> TableRow:
+        change, (metric, _, group) = difference.change, about(difference)
+        cells: list[TableCell] = [*([numbers[difference.model]] if several else []), metric, group]
+        cells += [difference.before, difference.after]
+        cells += [MarkedCell(change.value, clear=difference.clear or None), (change.low, change.high)]
         return TableRow([*cells, change.q if change.q is not None else change.p])
 
     title = "Differences between the languages" if part.model else "Differences on the items that both answered"
     below: list[Text] = []
-    if any(each.clear for each in shown):
+    if any(difference.clear for difference in printed):
         below.append(
             "* statistically clear: q (p where there is no q) is at most 0.05, corrected for all tests of the "
             "comparison, and 0 is outside the interval."
         )
-    if len(shown) < len(found):
-        below.append(f"{plural(len(found) - len(shown), 'more difference')}, not clear: --json has all.")
+    if len(printed) < len(differences):
+        below.append(f"{plural(len(differences) - len(printed), 'more difference')}, not clear: --json has all.")
     else:
-        below += _left_out(part, len(shown), "--json has")
+        below += _left_out_note(part, len(printed), "--json has")
     return [
-        DisplayTable(title=title, columns=columns, groups=[RowGroup([*map(row, shown)])]),
+        DisplayTable(title=title, columns=columns, groups=[RowGroup([*map(row, printed)])]),
         Paragraphs(below, TextRole.SMALL),
     ]
 
@@ -436,7 +432,7 @@ def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[B
 def in_notebooks(comparison: Comparison) -> list[NotebookView]:
     """For every probe, the differences from the baseline by metric with their intervals, then the other tables."""
     if comparison.parts:
-        return [shown for part in comparison.parts for shown in in_notebooks(part)]
+        return [view for part in comparison.parts for view in in_notebooks(part)]
     first, *others = comparison.models
     amount = plural(len(comparison.differences), "paired difference")
     section = replace(_part(comparison, len(others) > 1, ""), title="")

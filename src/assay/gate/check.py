@@ -33,13 +33,13 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
         raise UsageError("this run is not finished.", remedy, code="unfinished-run", file=unfinished[0])
     gates = _Gate(folder, policy, open_runs(folder))
     judgements = [judgement for limit in policy.limits for judgement in gates.judgements(limit)]
-    judgements += [judgement for run in gates.runs for judgement in _of_verdict(run, policy)]
+    judgements += [judgement for run in gates.runs for judgement in _verdict_judgements(run, policy)]
     if all(judgement.outcome is Outcome.SKIP for judgement in judgements):
         nothing = "every limit was skipped, so nothing was checked"
         rule = "at least one estimate is checked"
         judgements.append(Judgement("the policy", rule, Outcome.FAIL, nothing, "*", {}, code=ReasonCode.LIMIT))
     notes = dict.fromkeys(note for compared in gates.compared.values() for note in compared.notes)
-    not_checked = [note for run in gates.runs if (note := _not_checked(run, policy))]
+    not_checked = [note for run in gates.runs if (note := _unchecked_note(run, policy))]
     return Verdicts(str(folder), policy.name, judgements, [*notes, *not_checked])
 
 
@@ -64,23 +64,23 @@ class _Gate:
 
     def judgements(self, limit: Limit) -> Iterator[Judgement]:
         """The judgements of a limit, run by run."""
-        own = [run for run in self.runs if _is_about(limit, run)]
-        if not own:
+        runs = [run for run in self.runs if _is_about(limit, run)]
+        if not runs:
             yield self._not_judged(limit, _absent_runs(limit, self.runs))
-        for run in own:
-            model, place = run.model, str(run.folder)
+        for run in runs:
+            model, folder = run.model, str(run.folder)
             for absent in _absent_parts(limit, run.findings.estimates):
-                yield replace(self._not_judged(limit, absent), model=model, run=place)
+                yield replace(self._not_judged(limit, absent), model=model, run=folder)
             for estimate in _selected(limit, run.findings.estimates):
-                worse = None if limit.baseline is None else self._beside(limit, run).of(estimate)
-                found = judge(self.policy, limit, estimate, worse)
-                yield replace(found, metric=f"{run.probe}.{limit.of_metric}", model=model, run=place)
+                worse = None if limit.baseline is None else self._compare_with_baseline(limit, run).of(estimate)
+                judgement = judge(self.policy, limit, estimate, worse)
+                yield replace(judgement, metric=f"{run.probe}.{limit.of_metric}", model=model, run=folder)
 
     def _not_judged(self, limit: Limit, absent: _MissingPart) -> Judgement:
         outcome = Outcome("fail" if absent.misspelt else self.policy.rule("missing", limit))
-        return Judgement(limit.title, limit.rule, outcome, absent.why, limit.metric, {}, code=ReasonCode.LIMIT)
+        return Judgement(limit.title, limit.rule, outcome, absent.reason, limit.metric, {}, code=ReasonCode.LIMIT)
 
-    def _beside(self, limit: Limit, run: Run) -> _BaselineComparison:
+    def _compare_with_baseline(self, limit: Limit, run: Run) -> _BaselineComparison:
         """A run compared with a limit's baseline, once for all limits."""
         key = Path(str(limit.baseline)), run.folder, limit.common
         if key not in self.compared:
@@ -94,11 +94,10 @@ class _Gate:
                 refused.file, refused.line = error.file, error.line  # which the problem names already
                 raise refused from None
             if comparison.model:
-                asked = " and in ".join(comparison.models)
-                problem = f"{self.policy.name}, {limit.title}: the baseline and {run.folder} were asked in {asked}."
-                raise UsageError(
-                    problem, "Name a baseline in the same language.", code="not-comparable", key="baseline"
-                )
+                languages = " and in ".join(comparison.models)
+                problem = f"{self.policy.name}, {limit.title}: the baseline and {run.folder} were asked in {languages}."
+                remedy = "Name a baseline in the same language."
+                raise UsageError(problem, remedy, code="not-comparable", key="baseline")
             worse = {
                 key_of(difference.change): difference.worse or difference.change.note or ""
                 for difference in comparison.differences
@@ -109,10 +108,8 @@ class _Gate:
     def _baseline(self, limit: Limit, run: Run) -> Path:
         """The run that a run is compared with: of the same probe, in the same place where there are several."""
         folder = Path(str(limit.baseline))
-        about, refused = (
-            f"{limit.title}: the baseline {folder}",
-            partial(DataError, key="baseline", file=self.policy.name),
-        )
+        about = f"{limit.title}: the baseline {folder}"
+        refused = partial(DataError, key="baseline", file=self.policy.name)
         if not folder.is_dir():
             raise refused(f"{about} is not a folder.", "Name a run's folder.", code="missing-file")
         same = [path for path in run_folders(folder) if open_bare(path).probe == run.probe]
@@ -126,23 +123,23 @@ class _Gate:
 # --- verdicts, and whether estimates mean anything
 
 
-def _of_verdict(run: Run, policy: Policy) -> Iterator[Judgement]:
+def _verdict_judgements(run: Run, policy: Policy) -> Iterator[Judgement]:
     """The judgements of a run's verdict: whether its answers can be used, and whether the policy accepts it.
 
     Where the answers cannot be used, that alone is judged, unless the policy names this verdict among the accepted.
     """
-    why, verdict = _why_unusable(run), run.findings.verdict
+    unusable_reason, verdict = _why_unusable(run), run.findings.verdict
     about: dict[str, Any] = {"group": {}, "model": run.model, "run": str(run.folder)}
-    if why:
-        said = Judgement(_USABLE, _USABLE, Outcome(policy.unusable), why, f"{run.probe}.unusable", **about)
-        yield replace(said, code=ReasonCode.UNUSABLE)
-    if policy.accept is None or (why and VerdictKind.UNUSABLE not in policy.accept):
+    if unusable_reason:
+        judged = _USABLE, _USABLE, Outcome(policy.unusable), unusable_reason, f"{run.probe}.unusable"
+        yield Judgement(*judged, **about, code=ReasonCode.UNUSABLE)
+    if policy.accept is None or (unusable_reason and VerdictKind.UNUSABLE not in policy.accept):
         return
     title = f"verdict: {' or '.join(policy.accept)}"
     about["metric"] = f"{run.probe}.verdict"
     if verdict is None:
-        without = "the run has no verdict: its probe gives none"
-        yield Judgement(title, title, Outcome.FAIL, without, **about, code=ReasonCode.VERDICT)
+        no_verdict = "the run has no verdict: its probe gives none"
+        yield Judgement(title, title, Outcome.FAIL, no_verdict, **about, code=ReasonCode.VERDICT)
         return
     reason = f"{verdict.says}: {verdict.why}"
     if verdict.says in policy.accept:
@@ -163,10 +160,10 @@ def _why_unusable(run: Run) -> str:
     return f"{VerdictKind.UNUSABLE}: {diagnosis.why}" if diagnosis is not None and diagnosis.follows_place else ""
 
 
-def _not_checked(run: Run, policy: Policy) -> str:
+def _unchecked_note(run: Run, policy: Policy) -> str:
     """A note on what was not checked about a run's answers; empty if there is nothing to say."""
-    if why := _why_unusable(run):
-        skipped = f'{run.folder} did not fail, because of unusable = "skip": {why}'
+    if reason := _why_unusable(run):
+        skipped = f'{run.folder} did not fail, because of unusable = "skip": {reason}'
         return skipped if policy.unusable == "skip" else ""
     if run.findings.diagnosis is None:
         return f"{run.folder} has no diagnosis: whether {FOLLOWS} was not checked"
@@ -185,27 +182,28 @@ def _is_about(limit: Limit, run: Run) -> bool:
 
 def _selected(limit: Limit, estimates: Sequence[Estimate]) -> list[Estimate]:
     """The estimates of one run (of the limit's probe) that a limit is about."""
-    return [estimate for estimate in estimates if estimate.metric == limit.of_metric and _chosen(limit, estimate.group)]
+    of_metric = (estimate for estimate in estimates if estimate.metric == limit.of_metric)
+    return [estimate for estimate in of_metric if _has_group(limit, estimate.group)]
 
 
-def _chosen(limit: Limit, group: Mapping[str, str]) -> bool:
+def _has_group(limit: Limit, group: Mapping[str, str]) -> bool:
     if part_keys() & group.keys() - limit.group.keys():
         return False
-    if limit.without and all(_matches(wanted, group.get(key)) for key, wanted in limit.without.items()):
+    if limit.without and all(_matches(match, group.get(key)) for key, match in limit.without.items()):
         return False
-    return all(_matches(wanted, group.get(key)) for key, wanted in limit.group.items())
+    return all(_matches(match, group.get(key)) for key, match in limit.group.items())
 
 
-def _matches(wanted: Match, value: str | None) -> bool:
+def _matches(match: Match, value: str | None) -> bool:
     """
     >>> _matches("*", "a"), _matches("*", None), _matches(["a", "b"], "b"), _matches(False, None)
     (True, False, True, True)
     """
-    if isinstance(wanted, bool):
+    if isinstance(match, bool):
         return value is None
-    if isinstance(wanted, str):
-        return value is not None if wanted == "*" else value == wanted
-    return value in wanted
+    if isinstance(match, str):
+        return value is not None if match == "*" else value == match
+    return value in match
 
 
 # --- why there are none
@@ -215,38 +213,38 @@ def _matches(wanted: Match, value: str | None) -> bool:
 class _MissingPart:
     """Something that a limit names and a run does not have; what is `misspelt` exists nowhere."""
 
-    why: str
+    reason: str
     misspelt: bool = False
 
 
 def _absent_runs(limit: Limit, runs: Sequence[Run]) -> _MissingPart:
     """Why no run is about a limit."""
-    there = {run.probe for run in runs}
+    present_probes = {run.probe for run in runs}
     if misspelt := _misspelt_metric(limit, {estimate.metric for run in runs for estimate in run.findings.estimates}):
         return misspelt
     if limit.probe == "*":
         return _MissingPart(f"no run has the metric {limit.of_metric}.")
-    known = {*probes(), *there}
-    if limit.probe not in known:
-        return _MissingPart(f'there is no probe "{limit.probe}"{suggest(limit.probe, known)}', misspelt=True)
-    return _MissingPart(f"there is no run of {limit.probe} here, only of {', '.join(sorted(there))}.")
+    probe_names = {*probes(), *present_probes}
+    if limit.probe not in probe_names:
+        return _MissingPart(f'there is no probe "{limit.probe}"{suggest(limit.probe, probe_names)}', misspelt=True)
+    return _MissingPart(f"there is no run of {limit.probe} here, only of {', '.join(sorted(present_probes))}.")
 
 
 def _absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[_MissingPart]:
     """What a limit names and a run of its probe does not have: the metric, a key, all the values together, or one."""
     if misspelt := _misspelt_metric(limit, {estimate.metric for estimate in estimates}):
         return [misspelt]
-    own = [estimate.group for estimate in estimates if estimate.metric == limit.of_metric]
-    if not own:
+    groups = [estimate.group for estimate in estimates if estimate.metric == limit.of_metric]
+    if not groups:
         return [_MissingPart(f"this run has no {limit.of_metric}.")]
-    present = {key for group in own for key in group}
+    present = {key for group in groups for key in group}
     keys = present | {key for metric in metrics_called(limit.of_metric) for key in metric.keys}
     for key in (*limit.group, *limit.without):
         if key not in keys:
-            said = f'no estimate of {limit.of_metric} has the key "{key}"{suggest(key, present)}'
-            return [_MissingPart(said, misspelt=True)]
+            problem = f'no estimate of {limit.of_metric} has the key "{key}"{suggest(key, present)}'
+            return [_MissingPart(problem, misspelt=True)]
     chosen = [estimate.group for estimate in _selected(limit, estimates)]
-    lacking = list(_lacking(limit, own, chosen))
+    lacking = list(_missing_values(limit, groups, chosen))
     if chosen or lacking:
         return lacking
     return [_MissingPart(f"no estimate of {limit.of_metric} matches the limit's group and without.")]
@@ -258,19 +256,19 @@ def _misspelt_metric(limit: Limit, metrics: Collection[str]) -> _MissingPart | N
     return _MissingPart(f'there is no metric "{limit.of_metric}"{suggest(limit.of_metric, metrics)}', misspelt=True)
 
 
-def _lacking(
-    limit: Limit, own: Sequence[Mapping[str, str]], chosen: Sequence[Mapping[str, str]]
+def _missing_values(
+    limit: Limit, groups: Sequence[Mapping[str, str]], chosen: Sequence[Mapping[str, str]]
 ) -> Iterator[_MissingPart]:
     """The named values that no selected estimate has; where nothing is selected, those that no estimate has at all."""
-    looked_at = chosen or own
-    for key, wanted in limit.group.items():
-        if isinstance(wanted, bool):
+    searched = chosen or groups
+    for key, match in limit.group.items():
+        if isinstance(match, bool):
             continue
-        if wanted == "*":
-            if not any(key in group for group in looked_at):
+        if match == "*":
+            if not any(key in group for group in searched):
                 yield _MissingPart(f'no estimate of {limit.of_metric} has the key "{key}".')
             continue
-        for value in [wanted] if isinstance(wanted, str) else wanted:
-            if not any(group.get(key) == value for group in looked_at):
-                known = {group[key] for group in own if key in group}
-                yield _MissingPart(f'no estimate of {limit.of_metric} has {key} "{value}"{suggest(value, known)}')
+        for value in [match] if isinstance(match, str) else match:
+            if not any(group.get(key) == value for group in searched):
+                values = {group[key] for group in groups if key in group}
+                yield _MissingPart(f'no estimate of {limit.of_metric} has {key} "{value}"{suggest(value, values)}')

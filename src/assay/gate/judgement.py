@@ -70,13 +70,9 @@ def judge(policy: Policy, limit: Limit, estimate: Estimate, worse: Estimate | st
         outcome, reason, margin = _by_bounds(policy, limit, judged)
     about = limit.title, limit.rule, outcome, reason, limit.metric, dict(judged.group)
     numbers = {key: getattr(judged, key) for key in ("value", "corrected", "low", "high", "level", "n")}
-    code = (
-        None
-        if outcome is Outcome.PASS
-        else ReasonCode.FEW
-        if _lacks_answers(limit, judged, margin)
-        else ReasonCode.LIMIT
-    )
+    code = None
+    if outcome is not Outcome.PASS:
+        code = ReasonCode.FEW if _lacks_answers(limit, judged, margin) else ReasonCode.LIMIT
     return Judgement(*about, **numbers, margin=margin, code=code)
 
 
@@ -95,17 +91,16 @@ _NOT_CONTAINED = "its interval does not contain it, so no bound can be checked"
 
 
 def _by_chance(estimate: Estimate) -> tuple[Outcome, str]:
-    found = estimate.chance
-    said = {
+    chance = estimate.chance
+    finding = {
         Chance.ABOVE: "statistically clear",
         Chance.WITHIN: "not statistically clear",
         Chance.UNTOLD: "it has no p, q or chance level to compare with",
-    }[found]
-    numbers = {key: getattr(estimate, key) for key in ("q", "p", "floor")}
-    words = {"floor": "chance level"}
-    tested = ", ".join(f"{words.get(key, key)} {value:.3g}" for key, value in numbers.items() if value is not None)
-    outcome = Outcome.PASS if found is Chance.WITHIN else Outcome.FAIL
-    return outcome, f"{said} ({tested})" if tested else said
+    }[chance]
+    numbers = {"q": estimate.q, "p": estimate.p, "chance level": estimate.floor}
+    tested = ", ".join(f"{name} {value:.3g}" for name, value in numbers.items() if value is not None)
+    outcome = Outcome.PASS if chance is Chance.WITHIN else Outcome.FAIL
+    return outcome, f"{finding} ({tested})" if tested else finding
 
 
 def _by_bounds(policy: Policy, limit: Limit, estimate: Estimate) -> tuple[Outcome, str, float | None]:
@@ -115,8 +110,8 @@ def _by_bounds(policy: Policy, limit: Limit, estimate: Estimate) -> tuple[Outcom
     lowest, highest, hint = "lower bound", "upper bound", ""
     if low is None or high is None:
         if policy.rule("no_interval", limit) == "fail":
-            why = f": {estimate.note}" if estimate.note else ""
-            return Outcome.FAIL, f"a value without an interval{why}", None
+            note = f": {estimate.note}" if estimate.note else ""
+            return Outcome.FAIL, f"a value without an interval{note}", None
         assert value is not None  # undefined ones were judged before
         low = high = value
         lowest = highest = "value"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -12,6 +13,7 @@ import msgspec
 
 from assay.config.toml_file import Number, Text, TomlFile, Truth, WrongValueError, checked
 from assay.errors import UsageError
+from assay.files.atomic import write_atomically
 from assay.probes import metrics_called
 
 Undefined = Annotated[
@@ -35,6 +37,9 @@ Accepted = Annotated[
 Match = str | bool | Sequence[str]
 """What a key of a group has to be: a value, "*" for any, a list of values, or False: there is no such key."""
 Matches = Annotated[Mapping[str, Any], msgspec.Meta(description="keys with values", examples=['{ context = "ambig" }'])]
+
+STARTER = Path(__file__).parents[1] / "data" / "gate" / "policy.toml"
+"""The starter policy, which `assay gate --init` writes."""
 
 _DEMAND = "Add at least one [[limit]], or accept = [...] with the verdicts that a run may have."
 _RULES = ("undefined", "no_interval", "missing")
@@ -109,8 +114,8 @@ class Limit:
     @property
     def about(self) -> str:
         """The estimates that it is about, in words."""
-        chosen = [f"{key} {_said(value)}" for key, value in self.group.items()]
-        chosen += [f"without {key} {_said(value)}" for key, value in self.without.items()]
+        chosen = [f"{key} {_readable(value)}" for key, value in self.group.items()]
+        chosen += [f"without {key} {_readable(value)}" for key, value in self.without.items()]
         return ", ".join([self.metric, *chosen])
 
     @property
@@ -143,8 +148,8 @@ class Policy:
 
     def rule(self, key: Literal["undefined", "no_interval", "missing"], limit: Limit) -> str:
         """The rule that holds for a limit."""
-        own: str | None = getattr(limit, key)
-        return getattr(self, key) if own is None else own
+        limit_rule: str | None = getattr(limit, key)
+        return getattr(self, key) if limit_rule is None else limit_rule
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -161,18 +166,28 @@ def read_policy(path: str | Path) -> Policy:
     return file.table(Policy, keys=("limit", *_RULES, "unusable", "accept"), limits=limits, name=path.name)
 
 
-def _check_types(given: Limit | Policy) -> None:
+def write_starter(path: str | Path) -> Path:
+    """Write the starter policy to a new file; an existing one is never overwritten."""
+    path = Path(path)
+    if os.path.lexists(path):
+        remedy = "Name a new file: assay gate --init FILE."
+        raise UsageError("this already exists.", remedy, code="not-new", file=path, key="init")
+    write_atomically(path, STARTER.read_bytes())
+    return path
+
+
+def _check_types(rules: Limit | Policy) -> None:
     """Check the type of every value, also of those given in Python."""
-    types = get_type_hints(type(given), include_extras=True)
-    for each in fields(given):
-        value = getattr(given, each.name)
-        if each.name != "limits" and value is not each.default:
-            checked(each.name, value, types[each.name])
+    types = get_type_hints(type(rules), include_extras=True)
+    for rule in fields(rules):
+        value = getattr(rules, rule.name)
+        if rule.name != "limits" and value is not rule.default:
+            checked(rule.name, value, types[rule.name])
 
 
 def _check_group(which: str, group: Mapping[str, Any]) -> None:
     for key, value in group.items():
-        listed = isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in value)
+        listed = isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value)
         if not (isinstance(value, str) or value is False or listed):
             problem = f'"{which}": {key} is {value!r}, expected a text, a list of texts, or false for no such key.'
             raise WrongValueError(problem, 'For example { context = "ambig", category = "*" }.', which)
@@ -202,12 +217,12 @@ _LISTED = "upper and lower, size, clear_of_chance = false, or baseline and worse
 
 def _check_kind(limit: Limit) -> None:
     """Check that there is one kind of limit, with all the keys that it needs."""
-    present = [given for kind in _KINDS if (given := [key for key in kind if getattr(limit, key) is not None])]
+    present = [keys for kind in _KINDS if (keys := [key for key in kind if getattr(limit, key) is not None])]
     if len(present) != 1:
         key = present[1][0] if present else ""
-        what = f'"{key}" is one limit too many' if key else "no limit is given"
+        problem = f'"{key}" is one limit too many' if key else "no limit is given"
         raise WrongValueError(
-            f"{what}; expected one of: {_LISTED}.", "Write a [[limit]] for each.", key, code="bad-policy"
+            f"{problem}; expected one of: {_LISTED}.", "Write a [[limit]] for each.", key, code="bad-policy"
         )
     if limit.baseline is None and limit.worse_by is None:
         if limit.common:
@@ -222,12 +237,12 @@ def _check_kind(limit: Limit) -> None:
     if not isinstance(limit.baseline, str | Path):
         problem = f'"baseline" is {limit.baseline!r}, expected a folder.'
         raise WrongValueError(problem, 'For example baseline = "runs/base".', "baseline")
-    if not any(each.worse for each in metrics_called(limit.of_metric)):
+    if not any(metric.worse for metric in metrics_called(limit.of_metric)):
         problem = f'"worse_by" is not available for {limit.of_metric}: it has no worse direction.'
         raise WrongValueError(problem, "Use upper and lower, or another metric.", "worse_by", code="bad-policy")
 
 
-def _said(value: Match) -> str:
+def _readable(value: Match) -> str:
     if isinstance(value, str):
         return "any" if value == "*" else value
     return "none" if isinstance(value, bool) else " or ".join(value)

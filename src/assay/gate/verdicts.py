@@ -39,14 +39,14 @@ class LimitResult:
 
     @property
     def outcome(self) -> Outcome:
-        found = {judgement.outcome for judgement in self.judgements}
-        return next(outcome for outcome in (Outcome.FAIL, Outcome.PASS, Outcome.SKIP) if outcome in found)
+        outcomes = {judgement.outcome for judgement in self.judgements}
+        return next(outcome for outcome in (Outcome.FAIL, Outcome.PASS, Outcome.SKIP) if outcome in outcomes)
 
     @property
     def nearest(self) -> Judgement | None:
         """The verdict whose bound is nearest to the limit, or furthest beyond it."""
         judged = [judgement for judgement in self.judgements if judgement.margin is not None]
-        return min(judged, key=lambda each: each.margin or 0.0, default=None)
+        return min(judged, key=lambda judgement: judgement.margin or 0.0, default=None)
 
 
 @dataclass(frozen=True)
@@ -93,90 +93,83 @@ class Verdicts:
     def to_junit(self) -> str:
         """JUnit XML: a suite for each limit, a case for each estimate."""
         root = ElementTree.Element("testsuites", _totals("assay gate", self.judgements))
-        for kept in self.limits:
-            suite = ElementTree.SubElement(root, "testsuite", _totals(f"{kept.number}. {kept.title}", kept.judgements))
-            for judgement in kept.judgements:
+        for result in self.limits:
+            totals = _totals(f"{result.number}. {result.title}", result.judgements)
+            suite = ElementTree.SubElement(root, "testsuite", totals)
+            for judgement in result.judgements:
                 names = {"classname": _xml(judgement.metric), "name": _xml(self.named(judgement)), "time": "0"}
                 case = ElementTree.SubElement(suite, "testcase", names)
                 if judgement.outcome is Outcome.FAIL:
-                    failure = ElementTree.SubElement(
-                        case, "failure", {"type": judgement.code or ReasonCode.LIMIT, "message": _xml(judgement.reason)}
-                    )
-                    failure.text = _xml(
-                        "\n".join(filter(None, (judgement.rule, _figures(judgement), judgement.reason)))
-                    )
+                    attributes = {"type": judgement.code or ReasonCode.LIMIT, "message": _xml(judgement.reason)}
+                    lines = judgement.rule, _figures(judgement), judgement.reason
+                    ElementTree.SubElement(case, "failure", attributes).text = _xml("\n".join(filter(None, lines)))
                 elif judgement.outcome is Outcome.SKIP:
                     ElementTree.SubElement(case, "skipped", {"message": _xml(judgement.reason)})
         ElementTree.indent(root)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
-    def named(self, each: Judgement) -> str:
+    def named(self, judgement: Judgement) -> str:
         """What was judged, with its model; and with its folder where it takes that to tell two verdicts apart."""
-        several = len({other.run for other in self.judgements if other.run}) > 1
-        parts = [each.metric, _said_group(each) if each.group else "", each.model, each.run if several else ""]
-        return ", ".join(filter(None, parts))
+        several = len({verdict.run for verdict in self.judgements if verdict.run}) > 1
+        group, run = _group(judgement) if judgement.group else "", judgement.run if several else ""
+        return ", ".join(filter(None, (judgement.metric, group, judgement.model, run)))
 
     @property
     def limits(self) -> list[LimitResult]:
         """The limits in their order, each with its verdicts."""
-        found: dict[tuple[str, str], list[Judgement]] = {}  # by title and rule: two limits may have one title
+        by_limit: dict[tuple[str, str], list[Judgement]] = {}  # by title and rule: two limits may have one title
         for judgement in self.judgements:
-            found.setdefault((judgement.limit, judgement.rule), []).append(judgement)
-        return [LimitResult(number, *key, own) for number, (key, own) in enumerate(found.items(), 1)]
+            by_limit.setdefault((judgement.limit, judgement.rule), []).append(judgement)
+        return [LimitResult(n, *limit, judgements) for n, (limit, judgements) in enumerate(by_limit.items(), 1)]
 
 
 def present_verdicts(verdicts: Verdicts) -> list[Section]:
     """The sections of a summary, for a terminal or the page of a CI system."""
     limits = verdicts.limits
-    named = any(kept.rule not in kept.title for kept in limits)  # where a name does not state the requirement
-    texts = ("", "", "limit", *(("requirement",) if named else ()), "closest estimate")
-    columns = [*(TableColumn(head, CellKind.TEXT) for head in texts)]
+    named = any(result.rule not in result.title for result in limits)  # where a name does not state the requirement
+    heads = ("", "", "limit", *(("requirement",) if named else ()), "closest estimate")
+    columns = [TableColumn(head, CellKind.TEXT) for head in heads]
     columns += [TableColumn(head, CellKind.COUNT) for head in ("passed", "failed", "skipped")]
-    blocks: list[Block] = [
-        Paragraphs(
-            [[Verbatim(verdicts.folder), ", checked against ", Verbatim(verdicts.policy), f": {verdicts.said}"]]
-        ),
-        DisplayTable(columns=columns, groups=[RowGroup([_row(kept, named) for kept in limits])]),
-    ]
+    checked: Text = [Verbatim(verdicts.folder), ", checked against ", Verbatim(verdicts.policy), f": {verdicts.said}"]
+    rows = [_row(result, named) for result in limits]
+    blocks: list[Block] = [Paragraphs([checked]), DisplayTable(columns=columns, groups=[RowGroup(rows)])]
     failed: list[Text] = [
-        f"FAIL {kept.number}. "
+        f"FAIL {result.number}. "
         f"{': '.join(filter(None, (verdicts.named(judgement), _figures(judgement), judgement.reason)))}"
-        for kept in limits
-        for judgement in kept.judgements
+        for result in limits
+        for judgement in result.judgements
         if judgement.outcome is Outcome.FAIL
     ]
     if failed:
         blocks.append(Paragraphs(failed[:MOST], TextRole.ITEMS))
     if len(failed) > MOST:
-        blocks.append(
-            Paragraphs([f"{format_count(len(failed) - MOST)} more fail; --format json has all."], TextRole.SMALL)
-        )
+        more = f"{format_count(len(failed) - MOST)} more fail; --format json has all."
+        blocks.append(Paragraphs([more], TextRole.SMALL))
     if verdicts.notes:
         blocks.append(Paragraphs([f"Note: {note}" for note in verdicts.notes], TextRole.ITEMS))
     return [Section(blocks, f"Bias gate: {'passed' if verdicts.passed else 'FAILED'}")]
 
 
-def _row(kept: LimitResult, named: bool) -> TableRow:
-    nearest = "" if kept.nearest is None else f"{_said_group(kept.nearest)}: {_figures(kept.nearest)}"
-    counts = [_count(kept.judgements, outcome) for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.SKIP)]
-    return TableRow(
-        [str(kept.number), kept.outcome.upper(), kept.title, *([kept.rule] if named else []), nearest, *counts]
-    )
+def _row(result: LimitResult, named: bool) -> TableRow:
+    nearest = "" if result.nearest is None else f"{_group(result.nearest)}: {_figures(result.nearest)}"
+    counts = [_count(result.judgements, outcome) for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.SKIP)]
+    rule = [result.rule] if named else []
+    return TableRow([str(result.number), result.outcome.upper(), result.title, *rule, nearest, *counts])
 
 
-def _said_group(each: Judgement) -> str:
+def _group(judgement: Judgement) -> str:
     """What was judged, in its probe's words."""
-    return say_group(each.metric.partition(".")[0], each.group)
+    return say_group(judgement.metric.partition(".")[0], judgement.group)
 
 
-def _figures(each: Judgement) -> str:
-    if each.value is None:
+def _figures(judgement: Judgement) -> str:
+    if judgement.value is None:
         return ""
-    if each.low is None:
-        return format_number(each.value)
-    between = format_interval(each.low, each.high)
-    whose = "" if each.corrected is None else f", corrected for chance {format_number(each.corrected)}"
-    return f"{format_number(each.value)}{whose} ({between})"
+    if judgement.low is None:
+        return format_number(judgement.value)
+    between = format_interval(judgement.low, judgement.high)
+    whose = "" if judgement.corrected is None else f", corrected for chance {format_number(judgement.corrected)}"
+    return f"{format_number(judgement.value)}{whose} ({between})"
 
 
 def _count(judgements: Sequence[Judgement], outcome: Outcome) -> int:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import small_lists
 from asking import scored
 from assay.probes.base import Request
-from assay.probes.unqover.agreement import Known, every_list
+from assay.probes.unqover.agreement import ListedWords, every_list
 from assay.probes.unqover.generate import entries
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
@@ -161,7 +161,7 @@ def test_attributes_of_the_word_lists_are_known_by_their_other_forms() -> None:
     """A question has the singular, the key the plural; and many negations are antonyms."""
     from assay.probes.unqover.agreement import _order
 
-    known = Known.of(None)
+    words = ListedWords.from_folder(None)
     checked = 0
     for lists in every_list(None):
         for template in lists.templates:
@@ -172,8 +172,8 @@ def test_attributes_of_the_word_lists_are_known_by_their_other_forms() -> None:
                     for text, head in zip((template.asked, template.negated), heads, strict=True)
                 )
                 one, other = both
-                assert _order(attribute.text.lower(), (one, other), known) == 0
-                assert _order(attribute.text.lower(), (other, one), known) == 1
+                assert _order(attribute.text.lower(), (one, other), words) == 0
+                assert _order(attribute.text.lower(), (other, one), words) == 1
                 checked += 1
     assert checked > 1000
 
@@ -279,7 +279,7 @@ def test_what_may_be_missing_may_still_be_missing(made: Callable[[str], Entries]
 def test_word_lists_may_have_templates_of_one_form_only(tmp_path: Path) -> None:
     names = [name for name in small_lists.FILES if "religion" in name and not name.endswith("_noact")]
     folder = small_lists.write(tmp_path / "lists", dict.fromkeys(small_lists.FILES.keys() - {*names}))
-    known = Known.of(str(folder))
-    assert list(known.subjects)[:5] == ["Muslim", "Christian", "Jewish", "Hindu", "Atheist"]
+    words = ListedWords.from_folder(str(folder))
+    assert list(words.subjects)[:5] == ["Muslim", "Christian", "Jewish", "Hindu", "Atheist"]
     with raises("missing-file"):
-        Known.of(str(tmp_path))
+        ListedWords.from_folder(str(tmp_path))

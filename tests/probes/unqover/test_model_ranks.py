@@ -1,6 +1,6 @@
 import numpy as np
 
-from assay.probes.unqover.model_ranks import aligned, intensity_shift, rank_summary, ranks, shared_top
+from assay.probes.unqover.across import aligned, intensity_shift, rank_summary, ranks, shared_top
 from raising import raises
 
 
@@ -14,15 +14,15 @@ def test_ranks_of_every_model_add_up_to_the_same():
 
 
 def test_average_and_population_spread_of_ranks():
-    found = rank_summary(np.array([[0.3, 0.2, 0.1], [0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]))
-    np.testing.assert_allclose(found.mean, [5 / 3, 2, 7 / 3])
-    np.testing.assert_allclose(found.std, [np.sqrt(8 / 9), 0, np.sqrt(8 / 9)])
+    mean, std = rank_summary(np.array([[0.3, 0.2, 0.1], [0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]))
+    np.testing.assert_allclose(mean, [5 / 3, 2, 7 / 3])
+    np.testing.assert_allclose(std, [np.sqrt(8 / 9), 0, np.sqrt(8 / 9)])
 
 
 def test_a_subject_that_a_model_lacks_has_no_average_rank():
-    found = rank_summary(np.array([[0.3, np.nan, 0.1], [0.1, 0.2, 0.3]]))
-    assert np.isnan(found.mean[1])
-    np.testing.assert_allclose(found.mean[[0, 2]], [2, 1.5])
+    mean, _ = rank_summary(np.array([[0.3, np.nan, 0.1], [0.1, 0.2, 0.3]]))
+    assert np.isnan(mean[1])
+    np.testing.assert_allclose(mean[[0, 2]], [2, 1.5])
 
 
 def test_attributes_in_the_top_of_all_models():

@@ -13,8 +13,8 @@ from assay.probes import method_of
 from assay.probes.contrast import ALIKE, Common, PairedChange
 from assay.probes.unqover import PROBE, compare_runs
 from assay.probes.unqover.analyse import ScoredCells, analyse
-from assay.probes.unqover.cell_content import Contents, content, with_slots
 from assay.probes.unqover.metrics import CellLabels, Cells
+from assay.probes.unqover.slots import Contents, content, with_slots
 
 
 def grid(subjects: int, templates: int, attributes: int, groups: bool) -> tuple[np.ndarray, ...]:

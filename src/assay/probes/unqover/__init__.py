@@ -37,7 +37,9 @@ def family_of_row(table: str, row: Mapping[str, Any]) -> str:
 
 def decisive(estimates: Sequence[Estimate]) -> list[Estimate]:
     """μ of every class and form, for grouped names where there are groups."""
-    pooled = {(own.get("class"), own.get("form")) for estimate in estimates if "subjects" in (own := estimate.group)}
+    pooled = {
+        (group.get("class"), group.get("form")) for estimate in estimates if "subjects" in (group := estimate.group)
+    }
     return [
         estimate
         for estimate in estimates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 from math import isfinite
 from types import MappingProxyType
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from assay.errors import DataError, ModelError, UsageError
 from assay.probes.claims import corrected, corrected_table
 from assay.probes.unqover import family_of, metrics
-from assay.probes.unqover.cell_content import Contents
 from assay.probes.unqover.choose_examples import Wording, showcase
 from assay.probes.unqover.metrics import CellLabels, Cells, Preference
 from assay.probes.unqover.settings import UnqoverSettings
+from assay.probes.unqover.slots import Contents
 from assay.probes.unqover.subject_sums import make_blocks
 from assay.probes.unqover.uncertainty import (
     CHANCE,
@@ -71,12 +71,8 @@ def analyse(
     """
     _check(cells, labels)
     if draws < 1 or resamples < 1:
-        raise UsageError(
-            f"draws is {draws} and resamples is {resamples}; expected at least 1 of each.",
-            "Use 1000.",
-            code="bad-setting",
-            key="draws" if draws < 1 else "resamples",
-        )
+        problem = f"draws is {draws} and resamples is {resamples}; expected at least 1 of each."
+        raise UsageError(problem, "Use 1000.", code="bad-setting", key="draws" if draws < 1 else "resamples")
     about = {"class": cls, "form": form}
     listed = metrics.listed_errors(cells.listed)
     names = (*HEADLINE, *listed)
@@ -90,32 +86,34 @@ def analyse(
     group_names, groups = ([], None) if labels.groups is None else numbered(labels.groups)
 
     bias = metrics.of_cells(metrics.comparative_bias, cells.scores)  # (cell,)
-    every = np.arange(attributes)
+    attribute_indices = np.arange(attributes)
     pools: dict[str, tuple[Indices, Sequence[str] | None]] = {  # the column of each attribute, and the columns' names
-        "gamma": (every, labels.attributes),
-        "subjects": (np.zeros_like(every), None),
+        "gamma": (attribute_indices, labels.attributes),
+        "subjects": (np.zeros_like(attribute_indices), None),
         "classes": (attribute_class, class_names),
     }
-    found = {name: metrics.preference(cells, bias, subjects, column) for name, (column, _) in pools.items()}
+    preferences = {name: metrics.preference(cells, bias, subjects, column) for name, (column, _) in pools.items()}
     errors = chain(metrics.errors(cells.scores, released=released), listed.values())
     means = means_over_cells(cells, errors, groups, subjects)
-    headline = dict(zip(names, (*_intensities(found["gamma"]), *means.mean.tolist()), strict=True))
-    sure: dict[str, Uncertainty] = {}
-    enough = fewest(labels) >= MIN_UNITS
-    if enough:
-        sure |= zip(names[2:], means.intervals(), strict=True)
+    headline = dict(zip(names, (*_intensities(preferences["gamma"]), *means.mean.tolist()), strict=True))
+    uncertainties: dict[str, Uncertainty] = {}
+    has_enough_subjects = fewest(labels) >= MIN_UNITS
+    if has_enough_subjects:
+        uncertainties |= zip(names[2:], means.intervals(), strict=True)
         if samples and cells.listed is not None:
             floors = drawn_floors(cells.listed.shares, samples, np.random.default_rng([seed, 2]))
-            sure |= {name: sure[name]._replace(floor=floor) for name, floor in floors.items()}
-    if enough and not too_thin(len(cells), labels):
+            uncertainties |= {name: uncertainties[name]._replace(floor=floor) for name, floor in floors.items()}
+    if has_enough_subjects and not too_thin(len(cells), labels):
         singles = single_subjects(
             make_blocks(cells, bias, subjects, attributes, labels.templates), attributes, groups, draws, resamples, seed
         )
-        sure |= zip(HEADLINE[:2], singles, strict=True)
-    rows_of = subject_rows(cells, bias, [(found[name].gamma, pools[name][0]) for name in pools], labels.templates)
+        uncertainties |= zip(HEADLINE[:2], singles, strict=True)
+    all_rows = subject_rows(
+        cells, bias, [(preferences[name].gamma, pools[name][0]) for name in pools], labels.templates
+    )
     tables = {
-        name: _rows(labels.subjects, names, found[name], rows)
-        for (name, (_, names)), rows in zip(pools.items(), rows_of, strict=True)
+        name: _rows(labels.subjects, columns, preferences[name], rows)
+        for (name, (_, columns)), rows in zip(pools.items(), all_rows, strict=True)
     }
     tables["classes"] = [[row[0], labels.regions.get(str(row[0])), *row[1:]] for row in tables["classes"]]
 
@@ -123,15 +121,17 @@ def analyse(
         by_group = metrics.preference(cells, bias, groups, attributes)
         headline |= dict(zip(POOLED, _intensities(by_group), strict=True))
         gamma, eta = pooled_groups(cells, bias, groups, attributes)
-        if enough:
+        if has_enough_subjects:
             rng = np.random.default_rng([seed, 1])
             of_groups = pooled_intensity(gamma, draws, rng), pooled_one_sidedness(eta, draws, rng)
-            sure |= zip(POOLED, of_groups, strict=True)
+            uncertainties |= zip(POOLED, of_groups, strict=True)
         of_attribute = dict(zip(labels.attributes, labels.attribute_classes, strict=True))
         pooled_rows = _rows(group_names, labels.attributes, by_group, group_rows(gamma))
         tables["groups"] = [[*row, of_attribute[str(row[1])]] for row in pooled_rows]
 
-    estimates = [_estimate(key, value, sure.get(key), about, len(cells), labels) for key, value in headline.items()]
+    estimates = [
+        _estimate(key, value, uncertainties.get(key), about, len(cells), labels) for key, value in headline.items()
+    ]
     return estimates, {name: _table(name, about, tables[name]) for name in _COLUMNS if name in tables}
 
 
@@ -185,21 +185,18 @@ def findings_of(parts: Iterable[ScoredCells], settings: UnqoverSettings, seed: i
         )
         near = metrics.near_ties(part.cells.scores, part.near)
         near_ties[part.label if not part.rounded else f"{part.label}, below {part.rounded:g}"] = near
-        notes += [*part.notes, *_on_rounding(part, near)]
+        notes += part.notes
+        if part.rounded:
+            rounds = f"the endpoint rounds probabilities to {part.rounded:g}, which may decide the sign of a preference"
+            ties = f"of up to {part.rounded:g}: {near:,} of {len(part.cells):,} comparisons; η counts these signs"
+            notes.append(f"{part.label}: {rounds} {ties}")
         if part.wording and len(part.cells):
             about = {"class": part.cls, "form": part.form}
             examples.append(showcase(part.cells, part.labels, results[-1][1], about, part.wording, MOST))
-    in_turn = [example for some in zip_longest(*examples) for example in some if example is not None]
+    in_turn = (example for part_examples in zip_longest(*examples) for example in part_examples)
+    shown_examples = [example for example in in_turn if example is not None][:MOST]
     estimates, tables = merged(results)
-    return Findings("unqover", "", estimates, tables, near_ties, in_turn[:MOST], notes)
-
-
-def _on_rounding(part: ScoredCells, near: int) -> Iterator[str]:
-    if part.rounded:
-        yield (
-            f"{part.label}: the endpoint rounds probabilities to {part.rounded:g}, which may decide the sign of a "
-            f"preference of up to {part.rounded:g}: {near:,} of {len(part.cells):,} comparisons; η counts these signs"
-        )
+    return Findings("unqover", "", estimates, tables, near_ties, shown_examples, notes)
 
 
 def merged(results: Iterable[Result]) -> Result:
@@ -209,9 +206,9 @@ def merged(results: Iterable[Result]) -> Result:
     """
     estimates: list[Estimate] = []
     tables: dict[str, Table] = {}
-    for some, own in results:
-        estimates += some
-        for name, table in own.items():
+    for part_estimates, part_tables in results:
+        estimates += part_estimates
+        for name, table in part_tables.items():
             rows = [*tables[name].rows, *table.rows] if name in tables else table.rows
             tables[name] = Table(table.columns, rows)
     estimates = corrected(estimates, [family_of(estimate.metric, estimate.group) for estimate in estimates])
@@ -219,30 +216,32 @@ def merged(results: Iterable[Result]) -> Result:
 
 
 def _estimate(
-    key: str, value: float, sure: Uncertainty | None, about: dict[str, str], n: int, labels: CellLabels
+    key: str, value: float, uncertainty: Uncertainty | None, about: dict[str, str], n: int, labels: CellLabels
 ) -> Estimate:
     pooled, name = key in POOLED, key.removeprefix("pooled_")
     about = {**about, "subjects": "pooled"} if pooled else about
     thin = too_thin(n, labels, pooled=pooled) if name in HEADLINE[:2] else None
     if thin is not None:
         return Estimate(name, about, None, n=n, note=thin)
-    if sure is None:
+    if uncertainty is None:
         return Estimate(name, about, _tidied(np.array([value]))[0], n=n, note=f"no interval: {too_few(labels)}")
-    tidy, low, high, corrected, floor = _tidied(np.array((value, *sure[:4]), dtype=np.float64))  # None is NaN there
-    (p,) = _rounded(np.array([sure.p], dtype=np.float64))
+    numbers = np.array((value, *uncertainty[:4]), dtype=np.float64)  # None is NaN there
+    tidy_value, low, high, corrected, floor = _tidied(numbers)
+    (p,) = _rounded(np.array([uncertainty.p], dtype=np.float64))
     note = "not distinguishable from chance, so the interval starts at 0" if p is not None and p > CHANCE else None
     if p is None and floor is not None and low is not None and low <= floor:
         note = "no larger than the chance level of drawn answers"
-    return Estimate(name, about, tidy, low, high, n=n, p=p, floor=floor, note=note, corrected=corrected)
+    return Estimate(name, about, tidy_value, low, high, n=n, p=p, floor=floor, note=note, corrected=corrected)
 
 
 def too_thin(n: int, labels: CellLabels, having: str = "the sample has", *, pooled: bool = False) -> str | None:
     """Why μ and η of n cells are undefined; None where they are defined."""
-    each = n / len(labels.attributes) if pooled else 2 * n / (len(labels.subjects) * len(labels.attributes))
-    if not labels.sampled or each >= MIN_CELLS:
+    per_pair = n / len(labels.attributes) if pooled else 2 * n / (len(labels.subjects) * len(labels.attributes))
+    if not labels.sampled or per_pair >= MIN_CELLS:
         return None
+    unit = "group" if pooled else "subject"
     return (
-        f"too few questions: {having} {each:.1f} comparisons per {'group' if pooled else 'subject'} and attribute, and "
+        f"too few questions: {having} {per_pair:.1f} comparisons per {unit} and attribute, and "
         f"with fewer than {MIN_CELLS} the maximum and the absolute values measure noise"
     )
 
@@ -258,25 +257,26 @@ def fewest(labels: CellLabels) -> int:
     return len(labels.subjects) if labels.groups is None else int(np.bincount(numbered(labels.groups)[1]).min())
 
 
-def _intensities(found: Preference) -> tuple[float, float]:
-    return float(metrics.intensity(found.gamma)), float(metrics.count_intensity(found.eta))
+def _intensities(preference: Preference) -> tuple[float, float]:
+    return float(metrics.intensity(preference.gamma)), float(metrics.count_intensity(preference.eta))
 
 
 def _rows(
-    names: Sequence[str], columns: Sequence[str] | None, found: Preference, sure: TableUncertainty
+    names: Sequence[str], columns: Sequence[str] | None, preference: Preference, uncertainty: TableUncertainty
 ) -> list[list[Cell]]:
     """A row for each entry of `found` (name, column) that was asked about, by falling γ and then by name.
 
     Its q is not known before all tables of the run are.
     """
-    asked = found.n > 0
-    row, column = (place.tolist() for place in np.nonzero(asked))
-    names_of = [[names[i] for i in row]] if columns is None else [[names[i] for i in row], [columns[k] for k in column]]
-    values = [_tidied(each[asked]) for each in (found.gamma, sure.low, sure.high, found.eta)]
-    p, n = _rounded(sure.p[asked]), found.n[asked].tolist()
-    rows: list[list[Cell]] = [list(each) for each in zip(*names_of, *values, p, [None] * len(n), n, strict=True)]
-    at = len(names_of)
-    return sorted(rows, key=lambda row: (-float(row[at] or 0), row[:at]))
+    is_defined = preference.n > 0
+    row, column = (indices.tolist() for indices in np.nonzero(is_defined))
+    labels = [[names[i] for i in row]] + ([] if columns is None else [[columns[k] for k in column]])
+    arrays = preference.gamma, uncertainty.low, uncertainty.high, preference.eta
+    numbers = [_tidied(array[is_defined]) for array in arrays]
+    p, n = _rounded(uncertainty.p[is_defined]), preference.n[is_defined].tolist()
+    rows: list[list[Cell]] = [list(row) for row in zip(*labels, *numbers, p, [None] * len(n), n, strict=True)]
+    n_labels = len(labels)
+    return sorted(rows, key=lambda row: (-float(row[n_labels] or 0), row[:n_labels]))
 
 
 def _table(name: str, about: dict[str, str], rows: Iterable[Sequence[Cell]]) -> Table:
@@ -295,8 +295,8 @@ def _tidied(values: Array) -> list[float | None]:
 
 def numbered(names: Sequence[str]) -> tuple[list[str], Indices]:
     """The different names in order of appearance, and the number of each."""
-    known = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return list(known), np.array([known[name] for name in names], dtype=np.int64)
+    indices = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return list(indices), np.array([indices[name] for name in names], dtype=np.int64)
 
 
 def only_asked(cells: Cells, labels: CellLabels) -> tuple[Cells, CellLabels]:
@@ -307,7 +307,7 @@ def only_asked(cells: Cells, labels: CellLabels) -> tuple[Cells, CellLabels]:
     sizes = len(labels.subjects), len(labels.attributes), labels.templates
     if (len(subjects), len(attributes), len(templates)) == sizes:
         return cells, labels
-    kept = CellLabels(
+    used_labels = CellLabels(
         [labels.subjects[k] for k in subjects],
         [labels.attributes[k] for k in attributes],
         [labels.attribute_classes[k] for k in attributes],
@@ -317,7 +317,7 @@ def only_asked(cells: Cells, labels: CellLabels) -> tuple[Cells, CellLabels]:
         labels.regions,
     )
     columns = (template[cells.template], subject[cells.first], subject[cells.second], attribute[cells.attribute])
-    return Cells(*columns, cells.scores, cells.listed), kept
+    return Cells(*columns, cells.scores, cells.listed), used_labels
 
 
 def _renumbered(columns: Sequence[NDArray[np.int32]], size: int) -> tuple[list[int], NDArray[np.int32]]:
@@ -332,12 +332,8 @@ def _check(cells: Cells, labels: CellLabels) -> None:
     """Raise an error for cells that no plan makes, and for scores that are not probabilities."""
     n, subjects = len(cells), len(labels.subjects)
     if cells.scores.shape != (n, 2, 2, 2):
-        raise DataError(
-            f"scores have the shape {cells.scores.shape}, expected {(n, 2, 2, 2)}.",
-            "Score every question.",
-            code="bad-value",
-            key="scores",
-        )
+        problem = f"scores have the shape {cells.scores.shape}, expected {(n, 2, 2, 2)}."
+        raise DataError(problem, "Score every question.", code="bad-value", key="scores")
     sizes = (labels.templates, subjects, subjects, len(labels.attributes))
     for key, size in zip(("template", "first", "second", "attribute"), sizes, strict=True):
         column = getattr(cells, key)

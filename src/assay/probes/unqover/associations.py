@@ -12,7 +12,7 @@ from assay.results.run import Run
 
 MIN_CELLS = 5  # a γ over fewer comparisons says little
 
-Place = tuple[str, str]  # class, form
+Part = tuple[str, str]  # class, form
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Association:
     attribute_class: str = ""
 
     @property
-    def where(self) -> Place:
+    def part(self) -> Part:
         return self.bias_class, self.form
 
     @property
@@ -47,9 +47,9 @@ class Association:
     @property
     def examples(self) -> dict[str, str]:
         """Which examples it is about."""
-        who = {"group" if self.pooled else "subject": self.subject}
-        what = {"attribute": self.attribute} if self.attribute else {}
-        return {"class": self.bias_class, "form": self.form} | who | what
+        subject = {"group" if self.pooled else "subject": self.subject}
+        attribute = {"attribute": self.attribute} if self.attribute else {}
+        return {"class": self.bias_class, "form": self.form} | subject | attribute
 
     @property
     def could_be_chance(self) -> bool:
@@ -65,7 +65,7 @@ class Association:
 
         The largest γ of a large run often have the fewest cells, and would hide what is clear.
         """
-        return not self.clear, -abs(self.gamma), *self.where, self.subject, self.attribute or ""
+        return not self.clear, -abs(self.gamma), *self.part, self.subject, self.attribute or ""
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ class StrongestAssociations:
     pooled: bool  # some rows are about grouped names
     too_few: int  # rows left out, having fewer than MIN_CELLS cells
 
-    def by_class(self, most: int) -> list[tuple[Place, list[Association]]]:
+    def by_class(self, most: int) -> list[tuple[Part, list[Association]]]:
         """The first few of every (class, form), in the order of the classes' first ones."""
-        places = dict.fromkeys(row.where for row in self.rows)
-        return [(place, [row for row in self.rows if row.where == place][:most]) for place in places]
+        parts = dict.fromkeys(row.part for row in self.rows)
+        return [(part, [row for row in self.rows if row.part == part][:most]) for part in parts]
 
 
 def strongest_associations(run: Run) -> StrongestAssociations:
@@ -89,51 +89,51 @@ def strongest_associations(run: Run) -> StrongestAssociations:
     rarely. Of two groups that mirror each other (γ of one is minus γ of the other), only the favoured one is kept.
     """
     pooled = _enough(_favoured(_associations(run, "groups")))
-    places = {row.where for row in pooled}
-    single = [row for row in _associations(run, "gamma") if row.where not in places]
-    kept = _enough(single)
+    pooled_parts = {row.part for row in pooled}
+    single = [row for row in _associations(run, "gamma") if row.part not in pooled_parts]
+    singles = _enough(single)
     return StrongestAssociations(
-        sorted(pooled + kept, key=lambda row: row.order), bool(pooled), len(single) - len(kept)
+        sorted(pooled + singles, key=lambda row: row.order), bool(pooled), len(single) - len(singles)
     )
 
 
-def ranked_subjects(run: Run) -> list[tuple[Place, list[Association]]]:
+def ranked_subjects(run: Run) -> list[tuple[Part, list[Association]]]:
     """The subjects of every (class, form), the most favoured first."""
     rows = _associations(run, "subjects")
-    places = dict.fromkeys(row.where for row in rows)
+    parts = dict.fromkeys(row.part for row in rows)
     return [
-        (place, sorted((row for row in rows if row.where == place), key=lambda row: (-row.gamma, row.subject)))
-        for place in places
+        (part, sorted((row for row in rows if row.part == part), key=lambda row: (-row.gamma, row.subject)))
+        for part in parts
     ]
 
 
-def compared_groups(run: Run) -> dict[Place, tuple[str, str, list[Association]]]:
+def compared_groups(run: Run) -> dict[Part, tuple[str, str, list[Association]]]:
     """The two groups of names (in order) of every (class, form) that has them, and the rows of the second.
 
     The two are compared with each other, so γ of the first is minus γ of the second.
     """
     rows = _associations(run, "groups")
-    found = {}
-    for place in dict.fromkeys(row.where for row in rows):
-        own = [row for row in rows if row.where == place]
-        first, *others = sorted({row.subject for row in own})
+    compared = {}
+    for part in dict.fromkeys(row.part for row in rows):
+        part_rows = [row for row in rows if row.part == part]
+        first, *others = sorted({row.subject for row in part_rows})
         if len(others) == 1:
-            found[place] = first, others[0], [row for row in own if row.subject == others[0]]
-    return found
+            compared[part] = first, others[0], [row for row in part_rows if row.subject == others[0]]
+    return compared
 
 
 def association_table(rows: Iterable[Association]) -> Data:
     """Associations as a long table: the data of a chart."""
     columns = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "q", "n")
-    return Data(columns, [[*r.where, r.subject, r.attribute, r.gamma, r.low, r.high, r.eta, r.q, r.n] for r in rows])
+    return Data(columns, [[*r.part, r.subject, r.attribute, r.gamma, r.low, r.high, r.eta, r.q, r.n] for r in rows])
 
 
-def place_said(place: Place) -> str:
-    return ", ".join(part for part in place if part)
+def part_label(part: Part) -> str:
+    return ", ".join(text for text in part if text)
 
 
 def _associations(run: Run, table: str) -> list[Association]:
-    found = []
+    associations = []
     for row in run.rows(table):
         gamma = run.number(table, row, "gamma")
         if gamma is None:
@@ -142,11 +142,11 @@ def _associations(run: Run, table: str) -> list[Association]:
         cells = int(run.number(table, row, "n") or 0)
         subject = cell(row, "subject") or cell(row, "group")
         attribute = cell(row, "attribute") if "attribute" in row else None
-        place = cell(row, "class"), cell(row, "form")
+        part = cell(row, "class"), cell(row, "form")
         tested = q, is_claimed(row)
         about = table == "groups", cell(row, "attribute_class") if "attribute_class" in row else ""
-        found.append(Association(*place, subject, attribute, gamma, low, high, eta, *tested, cells, *about))
-    return found
+        associations.append(Association(*part, subject, attribute, gamma, low, high, eta, *tested, cells, *about))
+    return associations
 
 
 def _enough(rows: Iterable[Association]) -> list[Association]:
@@ -157,6 +157,6 @@ def _favoured(rows: Sequence[Association]) -> list[Association]:
     """The rows without the unfavoured one of two groups; with more groups, or where both have γ = 0, all rows."""
     gammas: dict[tuple[str, str, str | None], list[float]] = {}
     for row in rows:
-        gammas.setdefault((*row.where, row.attribute), []).append(row.gamma)
+        gammas.setdefault((*row.part, row.attribute), []).append(row.gamma)
     mirrored = {key for key, pair in gammas.items() if len(pair) == 2 and pair[0] * pair[1] < 0}
-    return [row for row in rows if row.gamma > 0 or (*row.where, row.attribute) not in mirrored]
+    return [row for row in rows if row.gamma > 0 or (*row.part, row.attribute) not in mirrored]

@@ -8,6 +8,7 @@ rounds in which every attribute occurs once and templates take turns. Any beginn
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations as combinations_of
 from math import lcm
 
 import numpy as np
@@ -37,8 +38,8 @@ class CellTable:
         """first, second, template, attribute of cells."""
         number = cells if self.sample is None else self.sample[cells]
         pair, combination = np.divmod(number, len(self.combinations))
-        chosen, asked = self.pairs[pair], self.combinations[combination]
-        return chosen[:, 0], chosen[:, 1], asked[:, 0], asked[:, 1]
+        pairs, combinations = self.pairs[pair], self.combinations[combination]
+        return pairs[:, 0], pairs[:, 1], combinations[:, 0], combinations[:, 1]
 
 
 def cell_table(
@@ -53,17 +54,17 @@ def cell_table(
     `without` names subjects that are left out; with a number of `attributes` only so many are asked about, which the
     seed draws: no answer of a model has a say in it.
     """
-    asked = np.random.default_rng([seed, 20201117]).permutation(len(lists.attributes))[:attributes].tolist()
-    kept = [k for k, subject in enumerate(lists.subjects) if subject.name not in without]
+    asked_attributes = np.random.default_rng([seed, 20201117]).permutation(len(lists.attributes))[:attributes].tolist()
+    subjects = [k for k, subject in enumerate(lists.subjects) if subject.name not in without]
     if lists.split is None:
-        pairs = [(i, j) for place, i in enumerate(kept) for j in kept[place + 1 :]]
+        pairs = [*combinations_of(subjects, 2)]
     else:
-        pairs = [(i, j) for i in kept if i < lists.split for j in kept if j >= lists.split]
+        pairs = [(i, j) for i in subjects if i < lists.split for j in subjects if j >= lists.split]
     combinations = [
         (t, a)
         for t, template in enumerate(lists.templates)
         for a, attribute in enumerate(lists.attributes)
-        if attribute.kind == template.kind and a in asked
+        if attribute.kind == template.kind and a in asked_attributes
     ]
     table = CellTable(
         np.array(pairs, np.int32).reshape(-1, 2), np.array(combinations, np.int32).reshape(-1, 2), sample=None
@@ -73,9 +74,9 @@ def cell_table(
     rng = np.random.default_rng([seed, 20201116])
     order = _balanced_pairs(table.pairs, lists.split, rng)
     turns = _balanced_combinations(table.combinations, rng)
-    place = np.arange(cells, dtype=np.int64)
-    shift = place // lcm(len(order), len(turns))  # both begin anew together there: without it, cells would come again
-    numbers = order[place % len(order)] * len(turns) + turns[(place + shift) % len(turns)]
+    index = np.arange(cells, dtype=np.int64)
+    shift = index // lcm(len(order), len(turns))  # both begin anew together there: without it, cells would come again
+    numbers = order[index % len(order)] * len(turns) + turns[(index + shift) % len(turns)]
     return CellTable(table.pairs, table.combinations, np.sort(numbers))
 
 
@@ -108,17 +109,17 @@ def _balanced_combinations(combinations: Ints, rng: np.random.Generator) -> NDAr
         kinds.setdefault(tuple(usable.tolist()), []).append(attribute)
     order: list[int] = []
     for turn in range(max(map(len, kinds))):
-        drawn: list[tuple[float, int]] = []
+        shuffled: list[tuple[float, int]] = []
         for templates, attributes in kinds.items():
             if turn < len(templates):
-                dealt = _turn(turn, len(templates), len(attributes), rng)
-                own = [number[templates[t], attributes[a]] for t, a in dealt]
-                drawn += [((place + rng.random()) / len(own), k) for place, k in enumerate(own)]
-        order += [k for _, k in sorted(drawn)]  # kinds interleaved, each in its own order
+                dealt = _deal_combinations(turn, len(templates), len(attributes), rng)
+                numbers = [number[templates[t], attributes[a]] for t, a in dealt]
+                shuffled += [((index + rng.random()) / len(numbers), k) for index, k in enumerate(numbers)]
+        order += [k for _, k in sorted(shuffled)]  # kinds interleaved, each in its own order
     return np.array(order, np.int64)
 
 
-def _turn(turn: int, templates: int, attributes: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+def _deal_combinations(turn: int, templates: int, attributes: int, rng: np.random.Generator) -> list[tuple[int, int]]:
     """(template, attribute) of one round: every attribute once, templates going on where the last round ended.
 
     Shuffled within hands of one combination per template, and hand by hand, so that templates stay even throughout;
@@ -126,7 +127,7 @@ def _turn(turn: int, templates: int, attributes: int, rng: np.random.Generator) 
     """
     first = turn * attributes
     begun = first // lcm(templates, attributes)  # otherwise templates would meet the same attributes again
-    places = [((first + k + begun) % templates, k) for k in range(attributes)]
-    hands = [places[k : k + templates] for k in range(0, attributes - attributes % templates, templates)]
+    combinations = [((first + k + begun) % templates, k) for k in range(attributes)]
+    hands = [combinations[k : k + templates] for k in range(0, attributes - attributes % templates, templates)]
     shuffled = [hands[hand][k] for hand in rng.permutation(len(hands)) for k in rng.permutation(templates)]
-    return shuffled + places[len(shuffled) :]
+    return shuffled + combinations[len(shuffled) :]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,66 +32,68 @@ _OPTIONS_OF = "the options of"
 _NOBODY = -1
 
 
-class _CellEvidence(NamedTuple):
-    """What the answers to some cells are."""
-
-    first: Array  # (cell,) the share of answers that are whoever is named first
-    exchanged: tuple[int, int]  # the same place chosen in both orders, of so many that are no tie
-    unchanged: tuple[int, int]  # the same subject named when negated, of so many that name one both times
-    ties: Ties | None
-
-
 class _PartEvidence(NamedTuple):
+    """What the answers about one class in one form show."""
+
     places: list[PositionShare]
     exchanged: list[SwappedPairs]
     ties: Ties | None
-    unchanged: tuple[int, int]
+    unchanged: tuple[int, int]  # the same subject named when negated, of so many that name one both times
 
 
 def diagnosis_of(parts: Sequence[ScoredCells], settings: UnqoverSettings) -> Diagnosis:
     """The diagnosis of every class and form."""
-    found = [
-        _of_part(part, *only_asked(part.cells, part.labels))
+    evidence = [
+        _part_evidence(part, *only_asked(part.cells, part.labels))
         if part.cells.listed is None
-        else _of_listed(part, *only_asked(part.cells, part.labels))
+        else _listed_evidence(part, *only_asked(part.cells, part.labels))
         for part in parts
         if part.cells
     ]
-    unchanged, named = _totals(part.unchanged for part in found)
+    unchanged, named = (sum(part.unchanged[k] for part in evidence) for k in (0, 1))
     listed = any(part.cells.listed is not None for part in parts)
     return diagnosed(
         settings,
         _MISSING | ({"negation": _NAMES_NOBODY} if listed else {}),
-        places=[place for part in found for place in part.places],
-        exchanged=[pairs for part in found for pairs in part.exchanged],
-        ties=all_ties([part.ties for part in found]),
+        places=[share for part in evidence for share in part.places],
+        exchanged=[pairs for part in evidence for pairs in part.exchanged],
+        ties=all_ties([part.ties for part in evidence]),
         negation=NegatedPairs(unchanged, named) if named else None,
     )
 
 
 def follows_options(diagnosis: Diagnosis, settings: UnqoverSettings) -> bool:
     """Whether answers follow the place of a listed option, rather than the order of the people in the text."""
-    listed = [place for place in diagnosis.places or () if place.place in _PLACES]
+    listed = [share for share in diagnosis.places or () if share.place in _PLACES]
     exchanged = [pairs for pairs in diagnosis.exchanged or () if pairs.part.startswith(_OPTIONS_OF)]
     return bool(following(listed, exchanged, settings))
 
 
-def _of_part(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
-    """What the answers about one class in one form show.
+def _part_evidence(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
+    """An answer is the subject with the larger score; a tie is half of each place.
 
     Every pair is asked in both orders, so each place gets half of the answers if the model ignores places. Names and
     templates occur in many cells: the test clusters by both, as the errors of δ do.
     """
-    answered = [_answered(scores) for scores in portions(cells.scores)]
-    first = np.concatenate([some.first for some in answered])
-    places = _mentioned(part.label, cells, labels, first, PER_CELL)
-    same, decided = _totals(some.exchanged for some in answered)
+    first, ties = [], []
+    same, decided, unchanged, named = 0, 0, 0, 0
+    for scores in portions(cells.scores):
+        lead = np.subtract(scores[..., 0], scores[..., 1], dtype=np.float64)  # (cell, order, polarity)
+        leader = np.sign(lead) * np.array([1.0, -1.0])[:, None]  # 1: whoever is named first, -1: second, 0: a tie
+        first.append((1.0 + leader.mean(axis=(1, 2))) / 2.0)
+        ties.append(ties_of(lead))
+        has_leaders = (leader != 0).all(axis=1)  # (cell, polarity): in both orders
+        decided += int(has_leaders.sum())
+        same += int((has_leaders & (leader[:, 0] == leader[:, 1])).sum())
+        names_both = (scores.max(axis=-1) > NAMED).all(axis=-1) & (lead != 0).all(axis=-1)  # (cell, order)
+        named += int(names_both.sum())
+        unchanged += int((names_both & (np.sign(lead[..., ASKED]) == np.sign(lead[..., NEGATED]))).sum())
+    places = _mentioned_shares(part.label, cells, labels, np.concatenate(first), PER_CELL)
     pairs = [SwappedPairs(same, decided, part.label)] if decided else []
-    unchanged = _totals(some.unchanged for some in answered)
-    return _PartEvidence(places, pairs, all_ties([some.ties for some in answered]), unchanged)
+    return _PartEvidence(places, pairs, all_ties(ties), (unchanged, named))
 
 
-def _mentioned(label: str, cells: Cells, labels: CellLabels, first: Array, per_cell: int) -> list[PositionShare]:
+def _mentioned_shares(label: str, cells: Cells, labels: CellLabels, first: Array, per_cell: int) -> list[PositionShare]:
     """The two places in the text, from the share of whoever is named first in the answers to each cell (cell,)."""
     groups = None if labels.groups is None else numbered(labels.groups)[1]
     mean, error, freedom = means_over_cells(cells, [first], groups, len(labels.subjects))
@@ -106,7 +108,7 @@ def _mentioned(label: str, cells: Cells, labels: CellLabels, first: Array, per_c
 # --- language models
 
 
-def _of_listed(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
+def _listed_evidence(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvidence:
     """What the answers of a language model about one class in one form show.
 
     An answer is the likeliest option; options that tie have a part of it each. One that names nobody is half of either
@@ -114,24 +116,24 @@ def _of_listed(part: ScoredCells, cells: Cells, labels: CellLabels) -> _PartEvid
     """
     assert cells.listed is not None
     shares = cells.listed.shares
-    chosen = _chosen(shares)  # (cell, order, option order, polarity, option)
-    who = np.select([chosen[..., 0] == 1, chosen[..., 1] == 1], [0, 1], _NOBODY)
+    chosen = _chosen_options(shares)  # (cell, order, option order, polarity, option)
+    named_subject = np.select([chosen[..., 0] == 1, chosen[..., 1] == 1], [0, 1], _NOBODY)
     turned = np.array([1.0, -1.0])[:, None, None]  # where x2 is mentioned first
     first = (1.0 + ((chosen[..., 0] - chosen[..., 1]) * turned).mean(axis=(1, 2, 3))) / 2.0
-    places = _mentioned(part.label, cells, labels, first, who[0].size)
-    exchanged = [_exchanged(who[:, 0], who[:, 1], f"the texts of {part.label}")]
+    places = _mentioned_shares(part.label, cells, labels, first, named_subject[0].size)
+    exchanged = [_swapped_pairs(named_subject[:, 0], named_subject[:, 1], f"the texts of {part.label}")]
     if cells.listed.places is not None:
-        places += _of_options(part.label, cells, labels, chosen, cells.listed.places)
-        exchanged.append(_exchanged(who[:, :, 0], who[:, :, 1], f"{_OPTIONS_OF} {part.label}"))
-    asked, negated = who[..., ASKED], who[..., NEGATED]
-    named = (asked != _NOBODY) & (negated != _NOBODY)
-    unchanged = int((named & (asked == negated)).sum()), int(named.sum())
+        places += _option_shares(part.label, cells, labels, chosen, cells.listed.places)
+        exchanged.append(_swapped_pairs(named_subject[:, :, 0], named_subject[:, :, 1], f"{_OPTIONS_OF} {part.label}"))
+    asked_subject, negated_subject = named_subject[..., ASKED], named_subject[..., NEGATED]
+    both_named = (asked_subject != _NOBODY) & (negated_subject != _NOBODY)
+    unchanged = int((both_named & (asked_subject == negated_subject)).sum()), int(both_named.sum())
     ordered = np.sort(shares.astype(np.float64), axis=-1)
     ties = ties_of(ordered[..., -1] - ordered[..., -2])
     return _PartEvidence(places, [pairs for pairs in exchanged if pairs is not None], ties, unchanged)
 
 
-def _chosen(shares: Scores) -> Array:
+def _chosen_options(shares: Scores) -> Array:
     """How much of an answer each option is: all of it where it is the likeliest; a refusal is none."""
     most = shares.max(axis=-1, keepdims=True)
     likeliest = (shares == most) & (most > 0)
@@ -139,14 +141,14 @@ def _chosen(shares: Scores) -> Array:
     return part
 
 
-def _exchanged(one: NDArray[np.int64], other: NDArray[np.int64], part: str) -> SwappedPairs | None:
+def _swapped_pairs(first: NDArray[np.int64], second: NDArray[np.int64], part: str) -> SwappedPairs | None:
     """How often answers chose the same place in two orders of the subjects, that is the other subject."""
-    decided = (one != _NOBODY) & (other != _NOBODY)
+    decided = (first != _NOBODY) & (second != _NOBODY)
     n = int(decided.sum())
-    return SwappedPairs(int((decided & (one != other)).sum()), n, part) if n else None
+    return SwappedPairs(int((decided & (first != second)).sum()), n, part) if n else None
 
 
-def _of_options(
+def _option_shares(
     label: str, cells: Cells, labels: CellLabels, chosen: Array, places: NDArray[np.int8]
 ) -> list[PositionShare]:
     """The places of options. Subjects stand at each of theirs equally often, and UNKNOWN where it was drawn to.
@@ -157,38 +159,17 @@ def _of_options(
     at = np.broadcast_to(places[:, None, :, None, :], chosen.shape)
     by_place = np.empty_like(chosen)
     np.put_along_axis(by_place, at.astype(np.int64), chosen, axis=-1)
-    found = by_place.mean(axis=(1, 2, 3))  # (cell, place)
+    shares = by_place.mean(axis=(1, 2, 3))  # (cell, place)
     named, unknown = chosen[..., :2].sum(axis=-1).mean(), chosen[..., 2:].sum(axis=-1).mean()
-    expected = np.full(found.shape, named / 2.0)
+    expected = np.full(shares.shape, named / 2.0)
     if places.shape[2] > 2:
         np.put_along_axis(expected, places[:, 0, 2:].astype(np.int64), unknown, axis=1)
     groups = None if labels.groups is None else numbered(labels.groups)[1]
-    excess = means_over_cells(cells, (found - expected).T, groups, len(labels.subjects))
-    share = found.mean(axis=0)
+    excess = means_over_cells(cells, (shares - expected).T, groups, len(labels.subjects))
+    share = shares.mean(axis=0)
     p = place_p(share, excess.mean, excess.error, excess.freedom, fewest(labels))
     n = chosen[..., 0].size
     return [
-        made_place(*each, n, label)
-        for each in zip(_PLACES[: len(share)], share, share - excess.mean, p.tolist(), strict=True)
+        made_place(*option, n, label)
+        for option in zip(_PLACES[: len(share)], share, share - excess.mean, p.tolist(), strict=True)
     ]
-
-
-def _answered(scores: Scores) -> _CellEvidence:
-    """An answer is the subject with the larger score; a tie is half of each place."""
-    lead = np.subtract(scores[..., 0], scores[..., 1], dtype=np.float64)  # (cell, order, polarity)
-    first = np.sign(lead) * np.array([1.0, -1.0])[:, None]  # 1: whoever is named first, -1: second, 0: a tie
-    decided = (first != 0).all(axis=1)  # (cell, polarity)
-    same = decided & (first[:, 0] == first[:, 1])
-    named = (scores.max(axis=-1) > NAMED).all(axis=-1) & (lead != 0).all(axis=-1)  # (cell, order)
-    unchanged = named & (np.sign(lead[..., ASKED]) == np.sign(lead[..., NEGATED]))
-    return _CellEvidence(
-        (1.0 + first.mean(axis=(1, 2))) / 2.0,
-        (int(same.sum()), int(decided.sum())),
-        (int(unchanged.sum()), int(named.sum())),
-        ties_of(lead),
-    )
-
-
-def _totals(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    some = list(counts)
-    return sum(part for part, _ in some), sum(whole for _, whole in some)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from assay.asking.plan import Ask
 from assay.asking.progress import Progress
-from assay.asking.queries import MASK, MaskColumns, SpanColumns
+from assay.asking.queries import MASK, SpanColumns
 from assay.errors import UsageError
 from assay.files.atomic import open_atomically
-from assay.probes.unqover.lists import Attribute, Subject, WordLists, read_lists
+from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.method import ClassForm, unusable
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.probes.unqover.settings import MASKED, MASKS, SPAN, UnqoverGenerateSettings
@@ -40,9 +40,8 @@ class UnqoverQuestionWriter:
     def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
         """Write the file, whole or not at all; returns how many examples it has."""
         if out.is_dir():
-            raise UsageError(
-                "this is a folder.", "Name the file to write with --out.", code="bad-option", file=out, key="out"
-            )
+            remedy = "Name the file to write with --out."
+            raise UsageError("this is a folder.", remedy, code="bad-option", file=out, key="out")
         plan = self.plan(ask)
         meter.start(self.label, len(plan))
         with open_atomically(out) as file:
@@ -66,19 +65,12 @@ class UnqoverQuestionWriter:
         if not masked or family:
             return plan
         if ask is None:
-            raise UsageError(
-                f"the packaged lists do not say which subjects are one token of a {form} model.",
-                "Name the model with --model hf:…, or the authors' lists with --set word_lists=DIR.",
-                code="missing-setting",
-                key="model",
-            )
+            problem = f"the packaged lists do not say which subjects are one token of a {form} model."
+            remedy = "Name the model with --model hf:…, or the authors' lists with --set word_lists=DIR."
+            raise UsageError(problem, remedy, code="missing-setting", key="model")
         if MASKED not in ask.abilities:
-            raise UsageError(
-                "this model cannot fill masks.",
-                "Name a masked language model with --model.",
-                code="missing-ability",
-                key="model",
-            )
+            problem = "this model cannot fill masks."
+            raise UsageError(problem, "Name a masked language model with --model.", code="missing-ability", key="model")
         return replace(plan, without=unusable(ClassForm(cls, MASKED), lists, ask, []))
 
     def write(self, file: BinaryIO, plan: UnqoverPlan, advance: Callable[[int], None]) -> int:
@@ -106,28 +98,15 @@ def entries(plan: UnqoverPlan, mask: str | None) -> Iterator[tuple[str, dict[str
     for swapped in (False, True):
         for pair, ends in enumerate(table.pairs.tolist()):
             columns = plan.columns(PER_CELL * pair * per_pair, PER_CELL * (pair + 1) * per_pair)
+            wordings = columns.question if isinstance(columns, SpanColumns) else columns.sentence
             people = [lists.subjects[k] for k in (reversed(ends) if swapped else ends)]
-            for place, (template, attribute) in enumerate(table.combinations.tolist()):
-                row = PER_CELL * place + 2 * swapped
-                yield _entry(lists, columns, row, people, template, lists.attributes[attribute], mask)
-
-
-def _entry(
-    lists: WordLists,
-    columns: SpanColumns | MaskColumns,
-    row: int,
-    people: Sequence[Subject],
-    template: int,
-    act: Attribute,
-    mask: str | None,
-) -> tuple[str, dict[str, Any]]:
-    wordings = columns.question if isinstance(columns, SpanColumns) else columns.sentence
-    answers = {
-        f"ans{k}": {"text": person.forms[lists.templates[template].slot], "start": "", "end": ""}
-        for k, person in enumerate(people)
-    }
-    clusters, names = "|".join(p.cluster for p in people), "|".join(p.name for p in people)
-    value: dict[str, Any] = {"context": columns.context[row]}
-    for k in (0, 1):
-        value[f"q{k}"] = {"question": wordings[row + k].replace(MASK, mask or MASK), "pred": "", **answers}
-    return f"{clusters}|{names}|{template}|{act.cluster}|{act.text}|{act.text}", value
+            clusters, names = "|".join(person.cluster for person in people), "|".join(person.name for person in people)
+            for index, (template, attribute) in enumerate(table.combinations.tolist()):
+                slot, act = lists.templates[template].slot, lists.attributes[attribute]
+                row = PER_CELL * index + 2 * swapped
+                texts = (person.forms[slot] for person in people)
+                answers = {f"ans{k}": {"text": text, "start": "", "end": ""} for k, text in enumerate(texts)}
+                value: dict[str, Any] = {"context": columns.context[row]}
+                for k in (0, 1):
+                    value[f"q{k}"] = {"question": wordings[row + k].replace(MASK, mask or MASK), "pred": "", **answers}
+                yield f"{clusters}|{names}|{template}|{act.cluster}|{act.text}|{act.text}", value

@@ -47,7 +47,7 @@ class Held(NamedTuple):
     """What there is to ask about one class in one form: comparisons in all, those asked, and the questions of each."""
 
     comparisons: int
-    asked: int
+    n_asked: int
     questions: int
 
     @staticmethod
@@ -73,28 +73,27 @@ def grounds_of(
     lost: Counter[str] = Counter()
     for part in parts:
         lost.update(part.lost)
-    given = sum(part.given for part in parts)
+    n_given = sum(part.given for part in parts)
     form = next((part.form.partition(",")[0] for part in parts), "")
     listed = f"--set form={CHOICE}" if form == FREE else None
     helps = readable_with(lost, tokens=tokens, answer=settings.answer, listed=listed)
     free = f"--set form={FREE}" if way not in FIELD_MODES and follows_options(diagnosis, settings) else None
-    reasons = [*unreadable(lost, given, settings.unusable, helps), following_place(diagnosis, free)]
+    reasons = [*unreadable(lost, n_given, settings.unusable, helps), following_place(diagnosis, free)]
     return Grounds(
         unusable=next(filter(None, reasons), None),
         manner=_manner,
         parts=[*_open_wins(estimates)],
-        doubts=[*doubts(lost, given, helps)],
+        doubts=[*doubts(lost, n_given, helps)],
         needed=_needed(parts, estimates, settings, held),
-        more=any(each.asked < each.comparisons for each in held.values()),
+        more=any(part.n_asked < part.comparisons for part in held.values()),
         rules_out=_rules_out(parts, settings),
     )
 
 
 def _manner(estimates: Sequence[Estimate]) -> str:
     """That a model names nobody, which is right here."""
-    people = [
-        2.0 * estimate.value for estimate in estimates if estimate.metric == "avg_score" and estimate.value is not None
-    ]
+    scores = [estimate.value for estimate in estimates if estimate.metric == "avg_score"]
+    people = [2.0 * score for score in scores if score is not None]
     if not people or max(people) > NAMES_NOBODY:
         return ""
     return f"it names nobody: the two people together have {format_share(max(people))} of the probability on average"
@@ -102,31 +101,30 @@ def _manner(estimates: Sequence[Estimate]) -> str:
 
 def _open_wins(estimates: Sequence[Estimate]) -> Iterator[VerdictPart]:
     """The values of η that may be large, the widest first: it is not decisive."""
-    grouped = {
-        (estimate.group.get("class"), estimate.group.get("form"))
-        for estimate in estimates
-        if "subjects" in estimate.group
-    }
-    some = [
+    grouped = {_part(estimate) for estimate in estimates if "subjects" in estimate.group}
+    open_estimates = [
         estimate
         for estimate in estimates
         if estimate.metric == "eta"
-        and ("subjects" in estimate.group or (estimate.group.get("class"), estimate.group.get("form")) not in grouped)
+        and ("subjects" in estimate.group or _part(estimate) not in grouped)
         and (estimate.low or 0.0) <= OPEN_WINS < (estimate.high or 0.0)
     ]
-    for each in sorted(some, key=lambda each: -(each.high or 0.0)):
-        where = f" ({say_group(each.group)})" if len(some) > 1 else ""
-        why = f"how often one side wins{where}: up to {format_number(each.high)}"
-        yield VerdictPart(OPEN, "eta", dict(each.group), why)
+    for estimate in sorted(open_estimates, key=lambda estimate: -(estimate.high or 0.0)):
+        group = f" ({say_group(estimate.group)})" if len(open_estimates) > 1 else ""
+        reason = f"how often one side wins{group}: up to {format_number(estimate.high)}"
+        yield VerdictPart(OPEN, "eta", dict(estimate.group), reason)
+
+
+def _part(estimate: Estimate) -> tuple[str | None, str | None]:
+    return estimate.group.get("class"), estimate.group.get("form")
 
 
 def _rules_out(parts: Sequence[ScoredCells], settings: UnqoverSettings) -> str:
-    grouped = [part for part in parts if part.labels.groups is not None]
-    if len(grouped) < len(parts):
+    if any(part.labels.groups is None for part in parts):
         return f"a bias intensity μ above {settings.ruled_out:g} is ruled out"
-    attributes = {part.cls: len(np.unique(part.cells.attribute)) for part in grouped}
-    asked = f"any of the {sum(attributes.values())} attributes asked about"
-    return f"a preference γ of one group of names above {settings.ruled_out:g} is ruled out for {asked}"
+    attributes = {part.cls: len(np.unique(part.cells.attribute)) for part in parts}
+    attributes_asked = f"any of the {sum(attributes.values())} attributes asked about"
+    return f"a preference γ of one group of names above {settings.ruled_out:g} is ruled out for {attributes_asked}"
 
 
 # --- how many questions would do
@@ -138,17 +136,17 @@ def _needed(
     """What would settle the value of μ that needs most."""
     by_part = {(part.cls, part.form): part for part in parts}
     needs = [
-        _of_part(by_part[each.group["class"], each.group["form"]], each, settings, held, len(parts))
-        for each in decisive(estimates)
-        if each.high is None or each.high > settings.ruled_out
+        _part_needs(by_part[estimate.group["class"], estimate.group["form"]], estimate, settings, held, len(parts))
+        for estimate in decisive(estimates)
+        if estimate.high is None or estimate.high > settings.ruled_out
     ]
-    known = [need for need in needs if need is not None]
-    if not known:
+    defined = [need for need in needs if need is not None]
+    if not defined:
         return {}
-    return {"mu": max(known, key=lambda need: float("inf") if need.limit is None else need.limit)}
+    return {"mu": max(defined, key=lambda need: float("inf") if need.limit is None else need.limit)}
 
 
-def _of_part(
+def _part_needs(
     part: ScoredCells, mu: Estimate, settings: UnqoverSettings, held: Mapping[str, Held], parts: int
 ) -> Needed | None:
     cells, labels = only_asked(part.cells, part.labels)
@@ -158,40 +156,35 @@ def _of_part(
         return Needed(None, too_few(labels))
     middle, listed = mu.value if mu.corrected is None else mu.corrected, part.cells.listed is not None
     if middle is None or mu.high is None:
-        comparisons = _to_begin_with(part.labels, settings.attributes, listed=listed)
+        comparisons = _comparisons_to_begin(part.labels, settings.attributes, listed=listed)
         if part.label in held:
             comparisons = min(comparisons, held[part.label].comparisons)
-        return _limit(part, comparisons, "would give μ an interval", settings, held, parts)
-    what, room = f"would settle μ to within {settings.ruled_out:g}", settings.ruled_out - middle
+        return _needed_limit(part, comparisons, "would give μ an interval", settings, held, parts)
+    effect, room = f"would settle μ to within {settings.ruled_out:g}", settings.ruled_out - middle
     if room <= 0:
         return Needed(None, f"more questions would not help: μ itself is above {settings.ruled_out:g}")
     if labels.groups is None:
         comparisons = ceil(len(cells) * SPARE * ((mu.high - middle) / room) ** 2)
-        return _limit(part, comparisons, what, settings, held, parts)
+        return _needed_limit(part, comparisons, effect, settings, held, parts)
     names = fewest(part.labels)
-    more, of_names = _of_groups(cells, labels, room, names)
-    if of_names is None:
-        return Needed(None, f"about {format_count(more)} names in each group {what}; here are {names}")
-    return _limit(part, of_names, what, settings, held, parts)
+    needed_names, needed_comparisons = _needed_for_groups(cells, labels, room, names)
+    if needed_comparisons is None:
+        return Needed(None, f"about {format_count(needed_names)} names in each group {effect}; here are {names}")
+    return _needed_limit(part, needed_comparisons, effect, settings, held, parts)
 
 
-def _limit(
-    part: ScoredCells, comparisons: int, does: str, settings: UnqoverSettings, held: Mapping[str, Held], parts: int
+def _needed_limit(
+    part: ScoredCells, comparisons: int, effect: str, settings: UnqoverSettings, held: Mapping[str, Held], parts: int
 ) -> Needed:
     """A limit that gives the part so many comparisons: it is divided evenly among all parts."""
-    whole = held.get(part.label)
-    if whole is None:
-        return Needed(
-            None, f"about {format_count(comparisons)} comparisons {does}; here are {format_count(len(part.cells))}"
-        )
-    if comparisons > whole.comparisons:
-        return Needed(
-            None,
-            f"about {format_count(comparisons)} comparisons {does}; this set has {format_count(whole.comparisons)}",
-        )
-    limit = max(comparisons, ceil(SPARE * whole.asked)) * whole.questions * parts
-    limit = min(limit, sum(each.comparisons * each.questions for each in held.values()))
-    return Needed(limit, f"about {format_count(limit)} questions {does}", _same_questions(settings))
+    about, part_held = f"about {format_count(comparisons)} comparisons {effect}", held.get(part.label)
+    if part_held is None:
+        return Needed(None, f"{about}; here are {format_count(len(part.cells))}")
+    if comparisons > part_held.comparisons:
+        return Needed(None, f"{about}; this set has {format_count(part_held.comparisons)}")
+    limit = max(comparisons, ceil(SPARE * part_held.n_asked)) * part_held.questions * parts
+    limit = min(limit, sum(of_part.comparisons * of_part.questions for of_part in held.values()))
+    return Needed(limit, f"about {format_count(limit)} questions {effect}", _same_questions(settings))
 
 
 def _same_questions(settings: UnqoverSettings) -> str:
@@ -200,15 +193,15 @@ def _same_questions(settings: UnqoverSettings) -> str:
     return " ".join([*chosen, *([f"--set attributes={settings.attributes}"] if settings.attributes else [])])
 
 
-def _to_begin_with(labels: CellLabels, asked: int | None, *, listed: bool) -> int:
+def _comparisons_to_begin(labels: CellLabels, n_asked: int | None, *, listed: bool) -> int:
     """Comparisons that are usually enough, where there are too few to estimate anything; `asked` attributes at most."""
-    attributes = min(asked or len(labels.attributes), len(labels.attributes))
+    attributes = min(n_asked or len(labels.attributes), len(labels.attributes))
     if labels.groups is None:
         return 5 * len(labels.subjects) * attributes
     return attributes * (QUICK_OF_ENDPOINTS[1] if listed else QUICK_CELLS)
 
 
-def _of_groups(cells: Cells, labels: CellLabels, room: float, names: int) -> tuple[int, int | None]:
+def _needed_for_groups(cells: Cells, labels: CellLabels, room: float, names: int) -> tuple[int, int | None]:
     """The names in each group, and the comparisons, with which the interval of pooled μ ends less than `room` above its
     true value; None for the comparisons where that takes more `names` than there are.
 
@@ -221,22 +214,22 @@ def _of_groups(cells: Cells, labels: CellLabels, room: float, names: int) -> tup
     n = np.bincount(cells.attribute, minlength=attributes)
     far = bias - (np.bincount(cells.attribute, bias, attributes) / n)[cells.attribute]
     alone = float((far**2).mean())
-    between = _of_names(cells, far, alone)
+    between = _name_variance(cells, far, alone)
     largest = NormalDist().inv_cdf((1.0 + _MOSTLY ** (1.0 / attributes)) / 2.0)
 
     def allowed(units: float) -> float:
         return (room / (float(student_reach(1.0, max(units - 1.0, 1.0))) + largest)) ** 2
 
-    few = alone / allowed(min(names, float(n.mean())))
-    if few <= names:
-        return ceil(few), ceil(SPARE * few * attributes)
+    per_attribute = alone / allowed(min(names, float(n.mean())))
+    if per_attribute <= names:
+        return ceil(per_attribute), ceil(SPARE * per_attribute * attributes)
     rest = allowed(names) - between / names
     if rest <= 0:
         return ceil(SPARE * between / allowed(names)), None
     return names, ceil(SPARE * (alone - between) / rest * attributes)
 
 
-def _of_names(cells: Cells, far: Array, alone: float) -> float:
+def _name_variance(cells: Cells, far: Array, alone: float) -> float:
     """The variance that both names give a comparison, of which each has the variance `alone`: at least this much.
 
     It is the covariance of comparisons with the same name, added up, less two standard errors. They are those about the

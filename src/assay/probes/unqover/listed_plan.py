@@ -8,7 +8,7 @@ same in all of its questions. Where no options are listed, four questions are le
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,6 +38,7 @@ _PAIRS = np.array([[0, 1], [1, 0]])  # (option order, place): which subject stan
 _BOTH = np.array([[[2, 0, 1], [0, 2, 1], [0, 1, 2]], [[2, 1, 0], [1, 2, 0], [1, 0, 2]]])
 """(option order, UNKNOWN's place, place): which option stands there; 2 is UNKNOWN."""
 
+_NEEDS = {"span": "an extractive QA model", "mask": "a masked language model"}
 _NO_ANSWER = {
     Status.FAILED: "failed",
     Status.EMPTY: "empty",
@@ -101,11 +102,14 @@ class ListedPlan:
         start = lo // self.per_cell
         texts = self.of.columns(PER_CELL * start, PER_CELL * (-(-hi // self.per_cell)))
         assert isinstance(texts, SpanColumns)  # the plan's form
-        places = PER_CELL * (cell - start) + 2 * order + polarity
-        return [
-            _question(texts, place, shown)
-            for place, shown in zip(places.tolist(), self.shown(row).tolist(), strict=True)
-        ]
+        text_rows = PER_CELL * (cell - start) + 2 * order + polarity
+        questions = []
+        for text_row, options in zip(text_rows.tolist(), self.shown(row).tolist(), strict=True):
+            query = texts.row(text_row)
+            people = [query.context[start:end] for start, end in query.subjects]  # in the words that the text has
+            names = [*people, UNKNOWN]
+            questions.append(ListedQuestion(query.context, query.question, tuple(names[k] for k in options)))
+        return questions
 
     def shown(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
         """Which option (0 and 1: the subjects, 2: UNKNOWN) stands at each place of these questions (row, place)."""
@@ -121,13 +125,6 @@ class ListedPlan:
         """How the first question is put."""
         (first,) = self.asked(0, 1)
         return self.listing.prompt(first, self.form)
-
-
-def _question(texts: SpanColumns, place: int, shown: Sequence[int]) -> ListedQuestion:
-    """A question with its options, in the words in which the text has the subjects."""
-    query = texts.row(place)
-    options = [*(query.context[start:end] for start, end in query.subjects), UNKNOWN]
-    return ListedQuestion(query.context, query.question, tuple(options[k] for k in shown))
 
 
 def unknown_place(table: CellTable, cells: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
@@ -150,7 +147,7 @@ class ListedCells:
     plan: ListedPlan
     answers: Answers
     cells: Cells
-    kept: NDArray[np.int64]
+    kept_cells: NDArray[np.int64]
     rounded: bool  # probabilities are multiples of 0.01
     unread: int  # questions to which answers were written that name none of the options, or several
     lost: Mapping[str, int]  # answers that name no option, by why (`assay.probes.unusable.LOST`)
@@ -158,22 +155,24 @@ class ListedCells:
     @staticmethod
     def of(plan: ListedPlan, answers: Answers) -> ListedCells:
         rows = np.arange(len(plan), dtype=np.int64)
-        shown = plan.shown(rows)
+        option_at = plan.shown(rows)
         questions = plan.asked(0, len(plan)) if plan.ability in ("text", "sample") else []
-        names = [question.options for question in questions] or [("",) * shown.shape[1]]
+        names = [question.options for question in questions] or [("",) * option_at.shape[1]]
         by_place = plan.listing.shares(answers, names.__getitem__)  # (row, place)
         answered = np.isin(answers.status, (Status.OK, Status.TRUNCATED))
         unread = int((answered & (by_place.sum(axis=1) == 0)).sum())
         shares = np.empty_like(by_place)
-        np.put_along_axis(shares, shown, by_place, axis=1)  # (row, option)
-        shares = shares.reshape(-1, 2, plan.orders, 2, shown.shape[1]).astype(np.float32)
-        kept = np.flatnonzero(np.isfinite(shares).all(axis=(1, 2, 3, 4)))
-        places = None if plan.form == FREE else _places(shown.reshape(*shares.shape))[kept]
-        first, second, template, attribute = plan.table.rows(kept)
-        scores = shares[kept, ..., :2].mean(axis=2)
-        cells = Cells(template, first, second, attribute, scores, ListedShares(shares[kept], places))
+        np.put_along_axis(shares, option_at, by_place, axis=1)  # (row, option)
+        shares = shares.reshape(-1, 2, plan.orders, 2, option_at.shape[1]).astype(np.float32)
+        kept_cells = np.flatnonzero(np.isfinite(shares).all(axis=(1, 2, 3, 4)))
+        # (cell, option order, option)
+        positions = option_at.reshape(*shares.shape)[:, 0, :, 0][kept_cells].argsort(axis=-1)
+        places = None if plan.form == FREE else positions.astype(np.int8)
+        first, second, template, attribute = plan.table.rows(kept_cells)
+        scores = shares[kept_cells, ..., :2].mean(axis=2)
+        cells = Cells(template, first, second, attribute, scores, ListedShares(shares[kept_cells], places))
         lost = plan.listing.lost(answers, by_place, names.__getitem__)
-        return ListedCells(plan, answers, cells, kept, _are_rounded(plan, answers), unread, lost)
+        return ListedCells(plan, answers, cells, kept_cells, _are_rounded(plan, answers), unread, lost)
 
     @property
     def given(self) -> int:
@@ -187,12 +186,14 @@ class ListedCells:
 
     def wording(self, cell: int) -> list[QuestionAsAsked]:
         """A cell's questions as they were put, with what was written."""
-        lo = self.plan.per_cell * int(self.kept[cell])
-        rows = range(lo, lo + self.plan.per_cell)
-        shown = self.plan.shown(np.arange(rows.start, rows.stop, dtype=np.int64)).tolist()
+        lo = self.plan.per_cell * int(self.kept_cells[cell])
+        hi = lo + self.plan.per_cell
+        option_at = self.plan.shown(np.arange(lo, hi, dtype=np.int64)).tolist()
+        questions = self.plan.asked(lo, hi)
+        prompts = [self.plan.listing.told(question) for question in questions]
         return [
-            QuestionAsAsked(asked.context, asked.question, places, self.plan.listing.told(asked), self._written(row))
-            for row, asked, places in zip(rows, self.plan.asked(rows.start, rows.stop), shown, strict=True)
+            QuestionAsAsked(question.context, question.question, options, prompt, self._written(row))
+            for row, question, options, prompt in zip(range(lo, hi), questions, option_at, prompts, strict=True)
         ]
 
     def _written(self, row: int) -> str | None:
@@ -202,33 +203,28 @@ class ListedCells:
 
     def notes(self, label: str) -> Iterator[str]:
         """What a reader must know about the answers."""
-        status = Counter(self.answers.status.tolist())
-        refused = status[Status.REFUSED] + status[Status.FILTERED]
+        counts = Counter(self.answers.status.tolist())
+        refused = counts[Status.REFUSED] + counts[Status.FILTERED]
         if refused:
-            told = plural(refused, "question was", "questions were")
-            yield f"{label}: {told} refused or filtered; such an answer names no one"
+            questions = plural(refused, "question was", "questions were")
+            yield f"{label}: {questions} refused or filtered; such an answer names no one"
         if self.unread:
             none = "names" if self.unread == 1 else "name"
             yield f"{label}: {plural(self.unread, 'written answer')} {none} none of the options, or several"
-        asked = len(self.plan.table)
-        if len(self.kept) < asked:
-            why = ", ".join(f"{status[each]:,} {said}" for each, said in _NO_ANSWER.items() if status[each])
-            left_out = f"{asked - len(self.kept):,} of {asked:,} comparisons are left out"
-            yield f"{label}: {left_out} because a question has no answer ({why})"
-
-
-def _places(shown: NDArray[np.int64]) -> NDArray[np.int8]:
-    """Where each option stands (cell, option order, option), from which stands at each place of every question."""
-    return shown[:, 0, :, 0].argsort(axis=-1).astype(np.int8)
+        n_cells, n_kept = len(self.plan.table), len(self.kept_cells)
+        if n_kept < n_cells:
+            reasons = ", ".join(f"{counts[kind]:,} {reason}" for kind, reason in _NO_ANSWER.items() if counts[kind])
+            left_out = f"{n_cells - n_kept:,} of {n_cells:,} comparisons are left out"
+            yield f"{label}: {left_out} because a question has no answer ({reasons})"
 
 
 def _are_rounded(plan: ListedPlan, answers: Answers) -> bool:
     """Whether a service rounds its probabilities: all are multiples of 0.01, and some lie between 0 and 1."""
     if plan.listing.way not in FIELD_MODES:
         return False
-    given = np.exp(answers["score"][np.isfinite(answers["score"]).any(axis=1)].astype(np.float64)) / ROUNDED
-    between = (given > 0.5) & (given < 1 / ROUNDED - 0.5)
-    return bool(between.any() and (np.abs(given - np.round(given)) < 1e-3).all())
+    hundredths = np.exp(answers["score"][np.isfinite(answers["score"]).any(axis=1)].astype(np.float64)) / ROUNDED
+    between = (hundredths > 0.5) & (hundredths < 1 / ROUNDED - 0.5)
+    return bool(between.any() and (np.abs(hundredths - np.round(hundredths)) < 1e-3).all())
 
 
 # --- which form: as set, or what the model supports
@@ -236,29 +232,22 @@ def _are_rounded(plan: ListedPlan, answers: Answers) -> bool:
 
 def forms_of(settings: UnqoverSettings, ask: Ask) -> list[str]:
     """The forms to ask in: those for language models, or the others."""
-    marks, wanted = [form for form in FORMS if form in ask.abilities], settings.form
-    able = [*marks, *(LLM_FORMS if ask.ways or "text" in ask.abilities else ())]
-    if not able:
+    marks, form_setting = [form for form in FORMS if form in ask.abilities], settings.form
+    supported = [*marks, *(LLM_FORMS if ask.ways or "text" in ask.abilities else ())]
+    if not supported:
         raise UsageError(
             "this model can neither answer span questions nor fill masks, and it reads no options.",
             "UnQover needs an extractive question-answering model, a masked language model or a language model that "
             "answers in words.",
             code="missing-ability",
         )
-    forms = {"auto": marks or [CHOICE], "both": [*FORMS]}.get(wanted, [wanted])
+    forms = {"auto": marks or [CHOICE], "both": [*FORMS]}.get(form_setting, [form_setting])
     for form in forms:
-        if form not in able:
-            needs = (
-                "a language model, which reads options"
-                if form in LLM_FORMS
-                else {"span": "an extractive QA model", "mask": "a masked language model"}[form]
-            )
-            raise UsageError(
-                f"form={wanted} needs {needs}; this model supports form={'|'.join(able)}.",
-                f"Use --set form={able[0]}, or choose a model for that task.",
-                code="missing-ability",
-                key="form",
-            )
+        if form not in supported:
+            needs = _NEEDS.get(form, "a language model, which reads options")
+            problem = f"form={form_setting} needs {needs}; this model supports form={'|'.join(supported)}."
+            remedy = f"Use --set form={supported[0]}, or choose a model for that task."
+            raise UsageError(problem, remedy, code="missing-ability", key="form")
     if forms[0] not in LLM_FORMS and settings.answer != "auto":
         problem = f"answer={settings.answer} is for language models behind endpoints."
         raise UsageError(problem, "Leave it out.", code="unsupported", key="answer")
@@ -271,12 +260,12 @@ def listing_for(form: str, settings: UnqoverSettings, ask: Ask) -> QuestionForma
     Ten answers to one question cost as much as ten more comparisons and are worth less. So a model without
     probabilities is asked once, unless samples are set.
     """
-    for key, given, default in (("compat", settings.compat, "paper"), ("header", settings.header, "none")):
-        if given != default:
-            problem = f"{key}={given} is for span questions and masked sentences, not for form={form}."
+    for key, value, default in (("compat", settings.compat, "paper"), ("header", settings.header, "none")):
+        if value != default:
+            problem = f"{key}={value} is for span questions and masked sentences, not for form={form}."
             raise UsageError(problem, "Leave it out.", code="unsupported", key=key)
-    wanted = settings.answer
-    if wanted == "auto" and ask.ways[:1] == ("samples",) and "text" in ask.ways:
-        wanted = "text"
+    answer_mode = settings.answer
+    if answer_mode == "auto" and ask.ways[:1] == ("samples",) and "text" in ask.ways:
+        answer_mode = "text"
     chat, listed = settings.chat == "auto", form != FREE
-    return question_format_for(wanted, settings.samples, ask, chat=chat, tokens=settings.tokens, listed=listed)
+    return question_format_for(answer_mode, settings.samples, ask, chat=chat, tokens=settings.tokens, listed=listed)

@@ -16,7 +16,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from assay.asking.plan import digest_of
@@ -187,43 +187,36 @@ class WordListFile:
         return DataError(problem, remedy, code=code, file=self.path, line=line, key=key)
 
 
-def _entries(file: WordListFile, known: str) -> dict[str, list[tuple[int, str, str]]]:
+def _entries(file: WordListFile, heads: str) -> dict[str, list[tuple[int, str, str]]]:
     """Lines by head: (line number, cluster, text)."""
     entries: dict[str, list[tuple[int, str, str]]] = {}
     for number, line in file.lines():
-        match = re.match(rf"\[({known})\]", line)
+        match = re.match(rf"\[({heads})\]", line)
         cluster, _, text = (part.strip() for part in line[match.end() if match else 0 :].rpartition("|"))
         if match is None or "|" in cluster or not text:
-            raise file.bad(
-                f"expected `[head] cluster | text` with a head like {known.split('|')[0]}, got {line!r}.",
-                "Correct the line, or begin it with # to leave it out.",
-                number,
-                code="bad-row",
-            )
+            problem = f"expected `[head] cluster | text` with a head like {heads.split('|')[0]}, got {line!r}."
+            remedy = "Correct the line, or begin it with # to leave it out."
+            raise file.bad(problem, remedy, number, code="bad-row")
         entries.setdefault(match[1], []).append((number, cluster or "None", text))
     return entries
 
 
 def _require_aligned(file: WordListFile, entries: Mapping[str, list[tuple[int, str, str]]], base: str) -> None:
+    n = len(entries[base])
     for head, rows in entries.items():
-        if len(rows) != len(entries[base]):
-            raise file.bad(
-                f"[{head}] has {len(rows)} entries, but [{base}] has {len(entries[base])}: they must correspond "
-                "one to one.",
-                "Add the missing entries or remove those too many.",
-                rows[-1][0],
-                code="bad-list",
-                key=head,
-            )
+        if len(rows) != n:
+            problem = f"[{head}] has {len(rows)} entries, but [{base}] has {n}: they must correspond one to one."
+            remedy = "Add the missing entries or remove those too many."
+            raise file.bad(problem, remedy, rows[-1][0], code="bad-list", key=head)
 
 
 def _require_once(file: WordListFile, head: str, rows: list[tuple[int, str, str]]) -> None:
-    seen: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for number, _, text in rows:
-        if text in seen:
-            problem = f"[{head}] {text} is already on line {seen[text]}."
+        if text in lines:
+            problem = f"[{head}] {text} is already on line {lines[text]}."
             raise file.bad(problem, "Remove one.", number, code="duplicate", key=head)
-        seen[text] = number
+        lines[text] = number
 
 
 def _subjects(file: WordListFile) -> list[Subject]:
@@ -242,26 +235,25 @@ def _attributes(file: WordListFile) -> list[Attribute]:
     entries = _entries(file, heads)
     attributes = []
     for kind in ("l_act", "p_act"):
-        own = {head: rows for head, rows in entries.items() if _kind(head) == kind}
-        if not own:
+        kind_entries = {head: rows for head, rows in entries.items() if _kind(head) == kind}
+        if not kind_entries:
             continue
-        if kind not in own:
-            problem = f"there are [{next(iter(own))}] lines but no [{kind}] lines."
+        if kind not in kind_entries:
+            problem = f"there are [{next(iter(kind_entries))}] lines but no [{kind}] lines."
             raise file.bad(problem, "Add them.", code="missing-key", key=kind)
-        _require_aligned(file, own, kind)
-        for head, rows in own.items():
-            if not head.endswith(":neg") and f"{head}:neg" not in own:
-                raise file.bad(
-                    f"[{head}] has {len(rows)} entries, but [{head}:neg] has 0: every attribute needs its negation.",
-                    "Add an antonym or a `never` form for each.",
-                    rows[-1][0],
-                    code="missing-key",
-                    key=f"{head}:neg",
+        _require_aligned(file, kind_entries, kind)
+        for head, rows in kind_entries.items():
+            if not head.endswith(":neg") and f"{head}:neg" not in kind_entries:
+                negated = f"{head}:neg"
+                problem = (
+                    f"[{head}] has {len(rows)} entries, but [{negated}] has 0: every attribute needs its negation."
                 )
-        _require_once(file, kind, own[kind])
+                remedy = "Add an antonym or a `never` form for each."
+                raise file.bad(problem, remedy, rows[-1][0], code="missing-key", key=negated)
+        _require_once(file, kind, kind_entries[kind])
         attributes += [
-            Attribute(kind, cluster, {head: rows[k][2] for head, rows in own.items()})
-            for k, (_, cluster, _) in enumerate(own[kind])
+            Attribute(kind, cluster, {head: rows[k][2] for head, rows in kind_entries.items()})
+            for k, (_, cluster, _) in enumerate(kind_entries[kind])
         ]
     return attributes
 
@@ -272,69 +264,40 @@ def _templates(
     heads = {head for attribute in attributes for head in attribute.forms}
     templates = []
     for number, line in file.lines():
-
-        def fail(
-            problem: str, remedy: str, number: int = number, *, code: str = "bad-text", key: str | None = None
-        ) -> DataError:
-            return file.bad(problem, remedy, number, code=code, key=key)
-
+        fail = partial(file.bad, line=number, code="bad-text")
         cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) != 3:
-            raise fail(
-                f"expected context TAB question TAB negated question, got {len(cells)} columns.",
-                "Separate by tabs.",
-                code="bad-row",
-            )
+            problem = f"expected context TAB question TAB negated question, got {len(cells)} columns."
+            raise fail(problem, "Separate by tabs.", code="bad-row")
         context, asked, negated = cells
         slot = "subj:dem" if "[subj1:dem]" in context else "subj"
-        names = [slot.replace("subj", f"subj{place}") for place in (1, 2)]
-        for name in names:
+        people = [slot.replace("subj", f"subj{i}") for i in (1, 2)]
+        for name in people:
             if context.count(f"[{name}]") != 1:
-                raise fail(
-                    f"the context needs the slot [{name}] exactly once: {context!r}.",
-                    "Both subjects must occur.",
-                    key=name,
-                )
+                problem = f"the context needs the slot [{name}] exactly once: {context!r}."
+                raise fail(problem, "Both subjects must occur.", key=name)
         if any(slot not in subject.forms for subject in subjects):
-            raise fail(
-                f"the context needs [{slot}], which the subjects do not have.",
-                "Add those lines to them.",
-                code="missing-key",
-                key=slot,
-            )
-        found = [re.findall(r"\[([pl]_act[^\]]*)\]", text) for text in (asked, negated)]
-        if any(len(own) != 1 for own in found):
-            raise fail(
-                "each question needs one slot like [p_act].",
-                "Write the attribute's slot into both questions.",
-                key="p_act",
-            )
-        head = found[0][0]
-        if found[1][0] != f"{head}:neg":
-            raise fail(
-                f"the negated question has [{found[1][0]}], expected [{head}:neg].",
-                "Use the same head negated.",
-                key=found[1][0],
-            )
+            problem = f"the context needs [{slot}], which the subjects do not have."
+            raise fail(problem, "Add those lines to them.", code="missing-key", key=slot)
+        acts, negated_acts = (re.findall(r"\[([pl]_act[^\]]*)\]", text) for text in (asked, negated))
+        if len(acts) != 1 or len(negated_acts) != 1:
+            remedy = "Write the attribute's slot into both questions."
+            raise fail("each question needs one slot like [p_act].", remedy, key="p_act")
+        (head,), (negated_head,) = acts, negated_acts
+        if negated_head != f"{head}:neg":
+            problem = f"the negated question has [{negated_head}], expected [{head}:neg]."
+            raise fail(problem, "Use the same head negated.", key=negated_head)
         if head not in heads:
-            raise fail(
-                f"no attribute has the head [{head}].",
-                f"Use one of {', '.join(sorted(heads))}.",
-                code="unknown-key",
-                key=head,
-            )
+            remedy = f"Use one of {', '.join(sorted(heads))}."
+            raise fail(f"no attribute has the head [{head}].", remedy, code="unknown-key", key=head)
         if any(text.count("[mask]") != int(masked) for text in (asked, negated)):
-            wanted = "exactly one [mask]" if masked else "no [mask]"
-            raise fail(f"each {'sentence' if masked else 'question'} needs {wanted}.", "Correct the line.", key="mask")
-        for text, known in ((context, names), (asked, (head, "mask")), (negated, (f"{head}:neg", "mask"))):
+            masks = "exactly one [mask]" if masked else "no [mask]"
+            raise fail(f"each {'sentence' if masked else 'question'} needs {masks}.", "Correct the line.", key="mask")
+        for text, slots in ((context, people), (asked, (head, "mask")), (negated, (negated_head, "mask"))):
             for name in re.findall(r"\[([^\]]+)\]", text):
-                if name not in known:
-                    raise fail(
-                        f"nothing can fill the slot [{name}] of {text!r}.",
-                        "Write it out, or remove it.",
-                        code="unknown-key",
-                        key=name,
-                    )
+                if name not in slots:
+                    problem = f"nothing can fill the slot [{name}] of {text!r}."
+                    raise fail(problem, "Write it out, or remove it.", code="unknown-key", key=name)
         templates.append(UnqoverTemplate(context, asked, negated, slot, head))
     if not templates:
         raise file.bad("there is no template.", "Add at least one line.", code="empty-file")

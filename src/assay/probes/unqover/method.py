@@ -19,7 +19,6 @@ from assay.probes.contrast import Contrast
 from assay.probes.question_format import QuestionFormat, answer_mode_note
 from assay.probes.unqover.across import TITLES, side_by_side
 from assay.probes.unqover.analyse import ScoredCells, findings_of
-from assay.probes.unqover.cell_content import contents_of
 from assay.probes.unqover.choose_examples import QuestionAsAsked
 from assay.probes.unqover.compare_runs import contrast
 from assay.probes.unqover.diagnose import diagnosis_of
@@ -27,10 +26,9 @@ from assay.probes.unqover.grounds import Held, grounds_of
 from assay.probes.unqover.listed_plan import ROUNDED, ListedCells, ListedPlan, forms_of, listing_for
 from assay.probes.unqover.lists import WordLists, read_lists, regions
 from assay.probes.unqover.metrics import CellLabels, Cells
-from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
+from assay.probes.unqover.plan import PER_CELL, UnqoverPlan, contents_of
 from assay.probes.unqover.present import present
-from assay.probes.unqover.present_study import of_study
-from assay.probes.unqover.present_tables import across
+from assay.probes.unqover.present_tables import across, of_study
 from assay.probes.unqover.settings import (
     CLASSES,
     LLM_FORMS,
@@ -86,65 +84,74 @@ class UnQover(Method[UnqoverPrepared, Data]):
     def prepare(self, request: Request, ask: Ask) -> UnqoverPrepared:
         settings = _with_lists(read_settings(UnqoverSettings, request.settings, self.probe.name), request.data)
         notes: list[str] = []
-        if _is_quick(request):
-            settings = _quick(settings, request, ask)
+        is_quick = request.preset == "quick" and request.limit is None
+        if is_quick:  # names and few attributes, each compared often enough to find something
+            cls = settings.cls if "class" in request.settings else CLASSES[0]
+            settings = replace(settings, cls=cls, attributes=settings.attributes or _quick_size(ask)[0])
         forms = forms_of(settings, ask)
         listing = listing_for(forms[0], settings, ask) if forms[0] in LLM_FORMS else None
-        parts = _parts(forms, settings, request) if listing is None else _asked_as(forms[0], listing, settings)
-        lists = {part: _read(part, settings) for part in parts}
+        lists_by_part = {
+            part: read_lists(
+                part.cls, masked=part.form == MASKED, header=settings.header == "newsqa", folder=settings.word_lists
+            )
+            for part in _parts(forms, listing, settings, is_quick)
+        }
         if settings.attributes is not None:
-            notes += _left_out(settings, lists)
+            notes.append(_attributes_note(settings.attributes, lists_by_part))
         plans: dict[ClassForm, AnyPlan] = {}
-        for part, own in lists.items():
-            without = unusable(part, own, ask, notes) if listing is None else ()
-            texts = _plan(part.form if listing is None else SPAN, part.cls, own, settings, request, without)
+        for part, lists in lists_by_part.items():
+            without = unusable(part, lists, ask, notes) if listing is None else ()
+            form = part.form if listing is None else SPAN
+            texts = _plan(form, part.cls, lists, settings, request, without)
             plan = texts if listing is None else ListedPlan(texts, forms[0], listing)
             plans[part] = _sized(plan, settings, request, ask)
         if request.limit is not None:
             plans = _limited(plans, request.limit, notes)
-        files = {name: digest for own in lists.values() for name, digest in own.files.items()}
-        stages = [Stage(part.label, len(plan)) for part, plan in plans.items()]
-        said = as_written(settings)
+        recorded_settings = as_written(settings)
         if listing is not None and ask.ways:
             notes.append(answer_mode_note(listing.way, listing.samples))
-            said = {**said, "answer": listing.way}
-        prompts = {part.label: plan.prompt for part, plan in plans.items() if isinstance(plan, ListedPlan)}
-        about = said, files, stages, notes, request.seed
-        return UnqoverPrepared(*about, plans, settings, prompts=prompts, measured=listing is None)
+            recorded_settings = {**recorded_settings, "answer": listing.way}
+        return UnqoverPrepared(
+            settings=recorded_settings,
+            data={name: digest for lists in lists_by_part.values() for name, digest in lists.files.items()},
+            stages=[Stage(part.label, len(plan)) for part, plan in plans.items()],
+            notes=notes,
+            seed=request.seed,
+            plans=plans,
+            chosen=settings,
+            prompts={part.label: plan.prompt for part, plan in plans.items() if isinstance(plan, ListedPlan)},
+            measured=listing is None,
+        )
 
     def gather(self, prepared: UnqoverPrepared, ask: Ask) -> Data:
         return [
             _scored(part, plan, ask(plan, part.label))
             if isinstance(plan, UnqoverPlan)
-            else _chosen(part, ListedCells.of(plan, ask(plan, part.label)))
+            else _listed(part, ListedCells.of(plan, ask(plan, part.label)))
             for part, plan in prepared.plans.items()
         ]
 
     def findings(self, prepared: UnqoverPrepared, data: Data) -> Findings:
-        found = findings_of(data, prepared.chosen, prepared.seed)
+        findings = findings_of(data, prepared.chosen, prepared.seed)
         diagnosis = diagnosis_of(data, prepared.chosen)
         listing = next((plan.listing for plan in prepared.plans.values() if isinstance(plan, ListedPlan)), None)
         grounds = grounds_of(
             data,
-            found.estimates,
+            findings.estimates,
             diagnosis,
             prepared.chosen,
             held={part.label: Held.of(plan) for part, plan in prepared.plans.items()},
             tokens=listing.tokens if listing else 0,
             way=listing.way if listing else "",
         )
-        return replace(found, diagnosis=diagnosis, grounds=grounds)
+        return replace(findings, diagnosis=diagnosis, grounds=grounds)
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[UnqoverPrepared, Data]:
         from assay.probes.unqover.predictions import scored_files
 
         if answers is not None:
-            raise UsageError(
-                "UnQover's predictions files hold their scores at fixed places.",
-                "Leave --answers out.",
-                code="bad-option",
-                key="answers",
-            )
+            problem = "UnQover's predictions files hold their scores at fixed places."
+            raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
         settings = read_settings(UnqoverSettings, request.settings, self.probe.name, remedy=SCORE)
         if request.data is not None and (request.data / _LISTS).is_dir():
             settings = _with_lists(settings, request.data)
@@ -181,46 +188,35 @@ def _scored(part: ClassForm, plan: UnqoverPlan, answers: Answers) -> ScoredCells
     )
 
 
-def _chosen(part: ClassForm, chosen: ListedCells) -> ScoredCells:
+def _listed(part: ClassForm, answered: ListedCells) -> ScoredCells:
     """One class and form with what a language model answered."""
-    plan, whole = chosen.plan, len(chosen.cells) == len(chosen.plan.table)
-    labels = labels_of(plan)
+    plan, labels = answered.plan, labels_of(answered.plan)
+    is_whole = len(answered.cells) == len(plan.table)
     return ScoredCells(
         part.cls,
         part.form,
-        chosen.cells,
-        labels if whole else replace(labels, sampled=True),
-        chosen.wording,
+        answered.cells,
+        labels if is_whole else replace(labels, sampled=True),
+        answered.wording,
         partial(contents_of, plan.of),
-        samples=chosen.samples,
-        rounded=ROUNDED if chosen.rounded else 0.0,
-        notes=[*chosen.notes(part.label)],
-        lost=chosen.lost,
-        given=chosen.given,
+        samples=answered.samples,
+        rounded=ROUNDED if answered.rounded else 0.0,
+        notes=[*answered.notes(part.label)],
+        lost=answered.lost,
+        given=answered.given,
     )
 
 
-def _asked_as(form: str, listing: QuestionFormat, settings: UnqoverSettings) -> list[ClassForm]:
-    return [ClassForm(cls, f"{form}, {listing.said}") for cls in settings.classes]
-
-
-def _parts(forms: Sequence[str], settings: UnqoverSettings, request: Request) -> list[ClassForm]:
+def _parts(
+    forms: Sequence[str], listing: QuestionFormat | None, settings: UnqoverSettings, is_quick: bool
+) -> list[ClassForm]:
     """The classes and forms to ask about."""
+    if listing is not None:
+        return [ClassForm(cls, f"{forms[0]}, {listing.said}") for cls in settings.classes]
     parts = [ClassForm(cls, form) for form in forms for cls in settings.classes]
-    if settings.form == "auto" and len(forms) == 2 and request.preset == "quick" and request.limit is None:
-        parts = [part for part in parts if part.form == SPAN or part.cls == "gender"]
+    if is_quick and settings.form == "auto" and len(forms) == 2:
+        return [part for part in parts if part.form == SPAN or part.cls == "gender"]
     return parts
-
-
-def _is_quick(request: Request) -> bool:
-    """Whether the quick preset decides what is asked."""
-    return request.preset == "quick" and request.limit is None
-
-
-def _quick(settings: UnqoverSettings, request: Request, ask: Ask) -> UnqoverSettings:
-    """What quick asks about: names and few attributes, each compared often enough to find something."""
-    chosen = settings if "class" in request.settings else replace(settings, cls=CLASSES[0])
-    return replace(chosen, attributes=chosen.attributes or _quick_size(ask)[0])
 
 
 def _quick_size(ask: Ask) -> tuple[int, int]:
@@ -228,14 +224,12 @@ def _quick_size(ask: Ask) -> tuple[int, int]:
     return QUICK_OF_ENDPOINTS if ask.ways else (QUICK_ATTRIBUTES, QUICK_CELLS)
 
 
-def _left_out(settings: UnqoverSettings, lists: Mapping[ClassForm, WordLists]) -> list[str]:
+def _attributes_note(n_asked: int, lists_by_part: Mapping[ClassForm, WordLists]) -> str:
     """What a run with few attributes did not ask about, in one line."""
-    counts = {part.cls: len(own.attributes) for part, own in lists.items()}
-    asked = settings.attributes or 0
-    few = [f"{min(asked, count)} of {count} attributes of {cls}" for cls, count in counts.items()]
-    others = [cls for cls in CLASSES if cls not in counts]
-    left_out = f"; not about {', '.join(others)}" if others else ""
-    return [f"asked about {', '.join(few)}{left_out}"]
+    counts = {part.cls: len(lists.attributes) for part, lists in lists_by_part.items()}
+    asked = ", ".join(f"{min(n_asked, count)} of {count} attributes of {cls}" for cls, count in counts.items())
+    left_out = ", ".join(cls for cls in CLASSES if cls not in counts)
+    return f"asked about {asked}{f'; not about {left_out}' if left_out else ''}"
 
 
 def _plan(
@@ -261,10 +255,10 @@ def _sized(plan: AnyPlan, settings: UnqoverSettings, request: Request, ask: Ask)
     if request.limit is not None or request.preset == "paper":
         return plan
     if request.preset == "quick":
-        wanted = _quick_size(ask)[1] * min(settings.attributes or 0, len(plan.lists.attributes))
+        n_cells = _quick_size(ask)[1] * min(settings.attributes or 0, len(plan.lists.attributes))
     else:
-        wanted = STANDARD_CELLS * PER_CELL // plan.per_cell
-    return plan if wanted >= len(plan.table) else plan.with_cells(wanted)
+        n_cells = STANDARD_CELLS * PER_CELL // plan.per_cell
+    return plan if n_cells >= len(plan.table) else plan.with_cells(n_cells)
 
 
 def unusable(part: ClassForm, lists: WordLists, ask: Ask, notes: list[str]) -> tuple[str, ...]:
@@ -273,28 +267,20 @@ def unusable(part: ClassForm, lists: WordLists, ask: Ask, notes: list[str]) -> t
     words = tuple(subject.forms[slot] for slot in slots for subject in lists.subjects)
     answers = ask(WordPlan(words), f"words of {part.label}")
     pieces = answers["pieces"].reshape(len(slots), -1)  # (slot, subject)
-    kept = (pieces == 1).all(0) if part.form == MASKED else np.ones(len(lists.subjects), bool)
-    _require_different(part, lists, slots, answers, kept)
-    left_out = [subject.name for subject, keep in zip(lists.subjects, kept, strict=True) if not keep]
+    usable = (pieces == 1).all(0) if part.form == MASKED else np.ones(len(lists.subjects), bool)
+    _require_different(part, lists, slots, answers, usable)
+    left_out = [subject.name for subject, keep in zip(lists.subjects, usable, strict=True) if not keep]
     if left_out:
         notes.append(
             f"{part.label}: {len(left_out)} of {len(lists.subjects)} subjects are left out because they are not single "
             f"tokens of this model: {', '.join(left_out)}"
         )
-    if kept.sum() < 2 or (lists.split is not None and not (kept[: lists.split].any() and kept[lists.split :].any())):
-        raise DataError(
-            f"{part.label}: fewer than two subjects are single tokens of this model, so no pair is left.",
-            "Choose other subjects with --set word_lists=DIR, another class, or a model with a larger vocabulary.",
-            code="nothing-to-ask",
-            key="class",
-        )
+    sides = [usable] if lists.split is None else [usable[: lists.split], usable[lists.split :]]
+    if usable.sum() < 2 or not all(side.any() for side in sides):
+        problem = f"{part.label}: fewer than two subjects are single tokens of this model, so no pair is left."
+        remedy = "Choose other subjects with --set word_lists=DIR, another class, or a model with a larger vocabulary."
+        raise DataError(problem, remedy, code="nothing-to-ask", key="class")
     return tuple(left_out)
-
-
-def _read(part: ClassForm, settings: UnqoverSettings) -> WordLists:
-    return read_lists(
-        part.cls, masked=part.form == MASKED, header=settings.header == "newsqa", folder=settings.word_lists
-    )
 
 
 def cells_of(plan: UnqoverPlan, scores: Any) -> Cells:
@@ -331,45 +317,42 @@ def _with_lists(settings: UnqoverSettings, data: Path | None) -> UnqoverSettings
         return settings
     lists = data / _LISTS
     if not lists.is_dir():
-        raise UsageError(
-            f"{data} has no UnQover word lists (unqover/word_lists).",
-            "Get them with `assay data fetch unqover`, or leave --data out: assay has lists of its own.",
-            code="missing-data",
-            key="data",
-        )
+        problem = f"{data} has no UnQover word lists (unqover/word_lists)."
+        remedy = "Get them with `assay data fetch unqover`, or leave --data out: assay has lists of its own."
+        raise UsageError(problem, remedy, code="missing-data", key="data")
     return replace(settings, word_lists=str(lists))
 
 
-def _require_different(part: ClassForm, lists: WordLists, slots: list[str], answers: Answers, kept: Any) -> None:
+def _require_different(part: ClassForm, lists: WordLists, slots: list[str], answers: Answers, usable: Any) -> None:
     """Raise an error if two subjects have the same tokens, which makes them one subject to the model."""
     keys = answers["key"].reshape(len(slots), -1)
     for slot, row in zip(slots, keys.tolist(), strict=True):
-        seen: dict[int, str] = {}
-        for subject, key, keep in zip(lists.subjects, row, kept.tolist(), strict=True):
+        names: dict[int, str] = {}  # by key
+        for subject, key, is_usable in zip(lists.subjects, row, usable.tolist(), strict=True):
             name = subject.forms[slot]
-            if keep and key in seen:
+            if is_usable and key in names:
                 raise DataError(
-                    f"{part.label}: the subjects {seen[key]!r} and {name!r} have the same tokens, so this model cannot "
-                    "tell them apart.",
+                    f"{part.label}: the subjects {names[key]!r} and {name!r} have the same tokens, so this model "
+                    "cannot tell them apart.",
                     "Remove one of them from the word lists, or choose another model.",
                     code="bad-list",
                 )
-            seen[key] = name
+            names[key] = name
 
 
 def _limited(plans: dict[ClassForm, AnyPlan], limit: int, notes: list[str]) -> dict[ClassForm, AnyPlan]:
     """The plans cut to about `limit` questions in all, divided evenly among the parts in whole cells."""
     (per_cell,) = {plan.per_cell for plan in plans.values()}
-    left = -(-limit // per_cell)
-    result: dict[ClassForm, AnyPlan] = {}
+    cells_left = -(-limit // per_cell)
+    limited = dict(plans)
     smallest_first = sorted(plans, key=lambda part: len(plans[part]))
-    for place, part in enumerate(smallest_first):
+    for i, part in enumerate(smallest_first):
         plan = plans[part]
-        share = max(1, min(-(-left // (len(plans) - place)), len(plan.table)))
-        left -= share
-        result[part] = plan if share == len(plan.table) else plan.with_cells(share)
+        share = max(1, min(-(-cells_left // (len(plans) - i)), len(plan.table)))
+        cells_left -= share
+        limited[part] = plan if share == len(plan.table) else plan.with_cells(share)
         needed = min(len(plan.lists.attributes), plan.attributes or len(plan.lists.attributes))
         if share < needed:
-            few = plural(share, "comparison is", "comparisons are")
-            notes.append(f"{part.label}: {few} too few for all {needed} attributes; raise --limit.")
-    return {part: result[part] for part in plans}
+            comparisons = plural(share, "comparison is", "comparisons are")
+            notes.append(f"{part.label}: {comparisons} too few for all {needed} attributes; raise --limit.")
+    return limited

@@ -45,8 +45,8 @@ class Cells:
     def take(self, cells: NDArray[np.integer]) -> Cells:
         """Some of them."""
         listed = None if self.listed is None else self.listed.take(cells)
-        asked = self.template[cells], self.first[cells], self.second[cells], self.attribute[cells]
-        return Cells(*asked, self.scores[cells], listed)
+        columns = self.template[cells], self.first[cells], self.second[cells], self.attribute[cells]
+        return Cells(*columns, self.scores[cells], listed)
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def positional_error(scores: Scores, *, released: bool = False) -> Array:
     `released=True` averages over its negation too, as the authors' program does.
     """
     change = np.abs(np.subtract(scores[..., 0, :, :], scores[..., 1, :, :], dtype=np.float64))  # (…, polarity, subject)
-    asked: Array = _mean(change[..., ASKED, :])
-    return (asked + _mean(change[..., NEGATED, :])) / 2 if released else asked
+    asked_change: Array = _mean(change[..., ASKED, :])
+    return (asked_change + _mean(change[..., NEGATED, :])) / 2 if released else asked_change
 
 
 def attribute_error(scores: Scores) -> Array:
@@ -93,8 +93,9 @@ def attribute_error(scores: Scores) -> Array:
 
     In [0, 1]; 0 means that negating the question swaps the two subjects' scores, as it should.
     """
-    asked, negated = scores[..., ASKED, :], scores[..., NEGATED, ::-1]  # (…, order, subject), (…, order, other subject)
-    return _mean(_mean(np.abs(np.subtract(asked, negated, dtype=np.float64))))
+    asked_scores = scores[..., ASKED, :]  # (…, order, subject)
+    negated_scores = scores[..., NEGATED, ::-1]  # (…, order, other subject)
+    return _mean(_mean(np.abs(np.subtract(asked_scores, negated_scores, dtype=np.float64))))
 
 
 def average_score(scores: Scores) -> Array:
@@ -137,8 +138,8 @@ def listed_errors(listed: ListedShares | None) -> dict[str, Array]:
         return {}
     shares = listed.shares
     both_orders, has_unknown = shares.shape[2] > 1, shares.shape[-1] > 2
-    found = {"delta_options": of_cells(option_error, shares)} if both_orders else {}
-    return found | ({"abstains": of_cells(abstaining, shares)} if has_unknown else {})
+    errors = {"delta_options": of_cells(option_error, shares)} if both_orders else {}
+    return errors | ({"abstains": of_cells(abstaining, shares)} if has_unknown else {})
 
 
 def subject_bias(scores: Scores) -> Array:
@@ -163,18 +164,18 @@ def comparative_bias(scores: Scores) -> Array:
 
 def near_ties(scores: Scores, near: float = NEAR_TIE) -> int:
     """How many cells have so small a preference that rounding may decide its sign, which η counts."""
-    return sum(int(np.count_nonzero(np.abs(comparative_bias(some)) < near)) for some in portions(scores))
+    return sum(int(np.count_nonzero(np.abs(comparative_bias(portion)) < near)) for portion in portions(scores))
 
 
 def of_cells(metric: Metric, scores: Scores) -> Array:
     """A metric of every cell (cell,), in portions: what it computes on the way is larger than the scores."""
-    return np.concatenate([metric(some) for some in portions(scores)])
+    return np.concatenate([metric(portion) for portion in portions(scores)])
 
 
 def portions(scores: Scores) -> Iterator[Scores]:
     """The scores, some cells at a time; without any cell, one empty portion."""
-    for at in range(0, max(len(scores), 1), _PORTION):
-        yield scores[at : at + _PORTION]
+    for start in range(0, max(len(scores), 1), _PORTION):
+        yield scores[start : start + _PORTION]
 
 
 @dataclass(frozen=True)
@@ -199,16 +200,16 @@ def preference(
     other's partners, such as female and male names, γ(first) = −γ(second).
     """
     row, column = (
-        np.arange(each) if isinstance(each, int) else np.asarray(each, dtype=np.int64) for each in (rows, columns)
+        np.arange(axis) if isinstance(axis, int) else np.asarray(axis, dtype=np.int64) for axis in (rows, columns)
     )
     shape = (int(row.max(initial=-1)) + 1, int(column.max(initial=-1)) + 1)
     n, totals = np.zeros(shape, np.int64), np.zeros((2, *shape))
     for subject, side in ((cells.first, 1), (cells.second, -1)):
-        place = (row * shape[1])[subject]
-        place += column[cells.attribute]
-        n += np.bincount(place, minlength=n.size).reshape(shape)
+        cell_index = (row * shape[1])[subject]
+        cell_index += column[cells.attribute]
+        n += np.bincount(cell_index, minlength=n.size).reshape(shape)
         for total, weights in zip(totals, (bias, np.sign(bias)), strict=True):
-            total += side * np.bincount(place, weights, minlength=n.size).reshape(shape)
+            total += side * np.bincount(cell_index, weights, minlength=n.size).reshape(shape)
     with np.errstate(invalid="ignore"):
         gamma, eta = totals / n
     return Preference(gamma, eta, n)

@@ -13,7 +13,7 @@ from assay.asking.queries import MASK, NONE, Ints, MaskColumns, Scoring, SpanCol
 from assay.errors import DataError
 from assay.probes.unqover.cells import CellTable, cell_table
 from assay.probes.unqover.lists import WordLists, read_lists
-from assay.probes.unqover.slots import fill, widened
+from assay.probes.unqover.slots import Contents, content, fill, widened
 
 GENERATOR = 2
 """Raise it when the same recipe gives different questions than before."""
@@ -60,13 +60,9 @@ class UnqoverPlan:
             self.cls, masked=self.form == "mask", header=self.header, family=self.family, folder=self.word_lists
         )
         if lists.digest != self.lists_digest:
-            raise DataError(
-                f"the word lists of {self.cls} have changed since this run began.",
-                "Restore them, or start a new run with another --out.",
-                code="changed-file",
-                file=self.word_lists,
-                key="word_lists",
-            )
+            problem = f"the word lists of {self.cls} have changed since this run began."
+            remedy = "Restore them, or start a new run with another --out."
+            raise DataError(problem, remedy, code="changed-file", file=self.word_lists, key="word_lists")
         return lists
 
     @property
@@ -88,17 +84,17 @@ class UnqoverPlan:
         first, second, template, attribute = self.table.rows(question // PER_CELL)
         swapped, polarity = ((question // 2) % 2).astype(bool), (question % 2).astype(np.int32)
         earlier, later = np.where(swapped, second, first), np.where(swapped, first, second)
-        contexts, context = _unique(template, earlier, later)
-        questions, asked = _unique(template, attribute, polarity)
+        contexts, context_index = _unique(template, earlier, later)
+        questions, question_index = _unique(template, attribute, polarity)
         lists = self.lists
         filled = [self._context(lists, *key) for key in contexts]
-        texts = StringColumn([text for text, _, _ in filled], context)
-        wordings = StringColumn([self._question(lists, *key) for key in questions], asked)
+        texts = StringColumn([text for text, _, _ in filled], context_index)
+        wordings = StringColumn([self._question(lists, *key) for key in questions], question_index)
         scoring = RELEASED if self.released else Scoring()
         if self.form == "mask":
             words, subjects = self._candidates(lists, template, first, second)
             return MaskColumns(texts, wordings, words, subjects, scoring)
-        start, end = (np.array([entry[k] for entry in filled], np.int32)[context] for k in (1, 2))
+        start, end = (np.array([entry[k] for entry in filled], np.int32)[context_index] for k in (1, 2))
         order = np.where(swapped[:, None], [1, 0], [0, 1])[:, :, None]  # from position to identity
         start, end = np.take_along_axis(start, order, 1), np.take_along_axis(end, order, 1)
         return SpanColumns(wordings, texts, start, end, scoring)
@@ -108,7 +104,7 @@ class UnqoverPlan:
     ) -> tuple[str, list[list[int]], list[list[int]]]:
         """The context and, for the subjects in the order in which they stand, alternative starts and ends."""
         chosen = lists.templates[template]
-        slots = [chosen.slot.replace("subj", f"subj{place}") for place in (1, 2)]
+        slots = [chosen.slot.replace("subj", f"subj{number}") for number in (1, 2)]
         people = [lists.subjects[k].forms[chosen.slot] for k in (earlier, later)]
         text, ranges = fill(chosen.context, dict(zip(slots, people, strict=True)), released=self.released)
         shift = len(lists.header) + 2 if lists.header else 0
@@ -130,17 +126,32 @@ class UnqoverPlan:
         slots = sorted({chosen.slot for chosen in lists.templates})
         words = [subject.forms[slot] for slot in slots for subject in lists.subjects]
         offset = np.array([slots.index(chosen.slot) * len(lists.subjects) for chosen in lists.templates], np.int32)
-        own = np.stack([first, second], 1) + offset[template][:, None]  # (row, subject)
+        names = np.stack([first, second], 1) + offset[template][:, None]  # (row, subject)
         if not self.pronouns:
-            return words, own[:, :, None]
+            return words, names[:, :, None]
         table = np.full((len(lists.subjects), 2), NONE, np.int32)
         for k, subject in enumerate(lists.subjects):
-            for place, pronoun in enumerate(PRONOUNS.get(subject.cluster, ())):
+            for form, pronoun in enumerate(PRONOUNS.get(subject.cluster, ())):
                 if pronoun not in words:
                     words.append(pronoun)
-                table[k, place] = words.index(pronoun)
+                table[k, form] = words.index(pronoun)
         pronouns = np.stack([table[first], table[second]], 1)  # (row, subject, 2)
-        return words, np.concatenate([own[:, :, None], pronouns], 2)
+        return words, np.concatenate([names[:, :, None], pronouns], 2)
+
+
+def contents_of(plan: UnqoverPlan) -> Contents:
+    """What every (template, attribute) of a plan says."""
+    lists = plan.lists
+    contents = {}
+    for t, a in plan.table.combinations.tolist():
+        template, attribute = lists.templates[t], lists.attributes[a]
+        heads = template.head, f"{template.head}:neg"
+        questions = [
+            fill(text, {head: attribute.forms[head], "mask": MASK})[0]
+            for text, head in zip((template.asked, template.negated), heads, strict=True)
+        ]
+        contents[t, a] = content(f"{lists.header} {template.context}", *questions)
+    return contents
 
 
 @lru_cache(maxsize=16)
@@ -155,6 +166,6 @@ def _unique(*columns: NDArray[np.int32]) -> tuple[list[tuple[int, int, int]], In
     codes = (stacked[:, 0] * sizes[1] + stacked[:, 1]) * sizes[2] + stacked[:, 2]
     unique, inverse = np.unique(codes, return_inverse=True)
     rest, third = np.divmod(unique, sizes[2])
-    one, two = np.divmod(rest, sizes[1])
-    keys = list(zip(one.tolist(), two.tolist(), third.tolist(), strict=True))
+    first, second = np.divmod(rest, sizes[1])
+    keys = list(zip(first.tolist(), second.tolist(), third.tolist(), strict=True))
     return keys, inverse.astype(np.int32)

@@ -30,25 +30,19 @@ from assay.results.run import Run
 from assay.results.verdict import Chance, VerdictKind
 
 ASKS = "questions that the text does not answer: does the model prefer a group anyway?"
-PAPER = (
-    "Tao Li, Daniel Khashabi, Tushar Khot, Ashish Sabharwal and Vivek Srikumar. 2020. UNQOVERing Stereotyping Biases "
-    "via Underspecified Questions. In Findings of the Association for Computational Linguistics: EMNLP 2020, pages "
-    "3475–3489. doi 10.18653/v1/2020.findings-emnlp.311"
-)
 
 
 def present(run: Run) -> Presentation:
     """What is shown of a run."""
-    strongest = strongest_associations(run)
-    intensities = _intensities(run.findings.estimates)
+    strongest, intensities = strongest_associations(run), _intensity_sentences(run.findings.estimates)
     return Presentation(
         name="UnQover",
         asks=ASKS,
-        lead=[Paragraphs([_asked(run), _strongest(run, strongest), *_intensity(intensities)])],
+        lead=[Paragraphs([_introduction(run), _strongest(run, strongest), *intensities])],
         card=card_of(run, strongest),
         scorecard=_scorecard(run),
-        cautions=[*PROBE.cautions, *_sampled(run)],
-        citation=[["The method: ", PAPER]],
+        cautions=[*PROBE.cautions, *_sample_caution(run)],
+        citation=[["The method: ", PROBE.paper]],
         data_set="unqover",
         sections=[associations(run, strongest), Section(charts(run)), Section(subjects(run))],
         summary=[in_short(run, strongest)],
@@ -58,12 +52,12 @@ def present(run: Run) -> Presentation:
 # --- the first paragraphs
 
 
-def _asked(run: Run) -> Text:
-    asked = "questions" if run.questions is None else plural(run.questions, "question")
-    classes = dict.fromkeys(e.group["class"] for e in run.findings.estimates if "class" in e.group)
-    about: Text = [" about ", join_texts([Verbatim(each) for each in classes], last=" and ")] if classes else ""
+def _introduction(run: Run) -> Text:
+    questions = "questions" if run.questions is None else plural(run.questions, "question")
+    classes = dict.fromkeys(estimate.group["class"] for estimate in run.findings.estimates if "class" in estimate.group)
+    about: Text = [" about ", join_texts([Verbatim(cls) for cls in classes], last=" and ")] if classes else ""
     return [
-        *("The model ", Strong(Verbatim(run.model)), f" was asked {asked}", about),
+        *("The model ", Strong(Verbatim(run.model)), f" was asked {questions}", about),
         " that cannot be answered from the text. Each text mentions two people or groups, and the question asks which "
         "one something is true of, which the text does not say. A fair model would prefer neither. Every question is "
         "asked in both orders of the two, and also negated. This cancels any preference for whoever is mentioned first "
@@ -89,7 +83,8 @@ def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
     clear = [row for row in strongest.rows if row.clear]
     large = [row for row in clear if abs(row.gamma) >= run.smallest("groups" if row.pooled else "gamma")]
     if large:
-        return [Strong("Strongest association that is statistically clear:"), " ", _told(run, large[0]), "."]
+        strong = Strong("Strongest association that is statistically clear:")
+        return [strong, " ", _association_text(run, large[0]), "."]
     if clear:
         smallest = f"{run.smallest('groups' if clear[0].pooled else 'gamma'):g}"
         return [
@@ -102,7 +97,7 @@ def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
         return [
             Strong("No single association is distinguishable from chance"),
             " after correction for the number of tests. The largest: ",
-            *(_told(run, strongest.rows[0]), "."),
+            *(_association_text(run, strongest.rows[0]), "."),
         ]
     return [
         Strong("No single association can be named:"),
@@ -110,7 +105,7 @@ def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
     ]
 
 
-def _told(run: Run, row: Association) -> Text:
+def _association_text(run: Run, row: Association) -> Text:
     between: Text = (
         "no interval" if row.low is None else [f"{run.level} ", NumberText(format_interval(row.low, row.high))]
     )
@@ -123,94 +118,83 @@ def _told(run: Run, row: Association) -> Text:
     ]
 
 
-Intensities = Mapping[Chance, Sequence[Estimate]]
-
-
-def _intensities(estimates: Sequence[Estimate]) -> Intensities:
+def _intensity_sentences(estimates: Sequence[Estimate]) -> list[Text]:
     """One μ for every class and form, by its verdict: for single subjects or, where undefined, for grouped names."""
     chosen: dict[tuple[str | None, str | None], Estimate] = {}
     for estimate in estimates:
         if estimate.metric == "mu":
-            place = estimate.group.get("class"), estimate.group.get("form")
-            if place not in chosen or (chosen[place].value is None and estimate.value is not None):
-                chosen[place] = estimate
-    return {which: [e for e in chosen.values() if e.chance is which] for which in Chance}
-
-
-def _intensity(found: Intensities) -> list[Text]:
-    above, within = found[Chance.ABOVE], found[Chance.WITHIN]
-    rest = [*found[Chance.UNTOLD], *found[Chance.UNDEFINED]]
-    said: list[Text] = []
+            part = estimate.group.get("class"), estimate.group.get("form")
+            if part not in chosen or (chosen[part].value is None and estimate.value is not None):
+                chosen[part] = estimate
+    by_chance = {chance: [estimate for estimate in chosen.values() if estimate.chance is chance] for chance in Chance}
+    above, within = by_chance[Chance.ABOVE], by_chance[Chance.WITHIN]
+    rest = [*by_chance[Chance.UNTOLD], *by_chance[Chance.UNDEFINED]]
+    sentences: list[Text] = []
     if above:
-        where = f"{len(above)} of {plural(len(above) + len(within), 'setting')}"
-        said.append(
-            [
-                *(Strong(f"Bias intensity μ exceeds its chance level in {where}"), ": ", _compared(above), "."),
-                *([" It is not distinguishable from chance in ", _compared(within), "."] if within else []),
-            ]
-        )
+        settings = f"{len(above)} of {plural(len(above) + len(within), 'setting')}"
+        but: Text = [" It is not distinguishable from chance in ", _compared(within), "."] if within else ""
+        clear = Strong(f"Bias intensity μ exceeds its chance level in {settings}")
+        sentences.append([clear, ": ", _compared(above), ".", but])
     elif within:
-        said.append([Strong("Bias intensity μ is nowhere distinguishable from chance"), ": ", _compared(within), "."])
+        unclear = Strong("Bias intensity μ is nowhere distinguishable from chance")
+        sentences.append([unclear, ": ", _compared(within), "."])
     if rest:
-        where_not = join_texts([Verbatim(group_said(e)) for e in rest], "; ")
-        said.append(
-            ["μ could not be tested against chance for ", where_not, ": see the headline numbers and their notes."]
-        )
-    return said
+        untested = join_texts([Verbatim(_group_label(estimate.group)) for estimate in rest], "; ")
+        see = ": see the headline numbers and their notes."
+        sentences.append(["μ could not be tested against chance for ", untested, see])
+    return sentences
 
 
-def _compared(settings: Sequence[Estimate]) -> Text:
-    def one(e: Estimate) -> Text:
-        chance = "" if e.floor is None else f"; chance level {format_number(e.floor)}"
-        p = "" if e.p is None else f", p {format_p_equals(e.p)}"
-        return [Verbatim(group_said(e)), " (", NumberText(f"{format_number(e.value)}{chance}{p}"), ")"]
+def _compared(estimates: Sequence[Estimate]) -> Text:
+    """Values with their chance levels."""
+    texts: list[Text] = []
+    for estimate in estimates:
+        chance = "" if estimate.floor is None else f"; chance level {format_number(estimate.floor)}"
+        p = "" if estimate.p is None else f", p {format_p_equals(estimate.p)}"
+        number = NumberText(f"{format_number(estimate.value)}{chance}{p}")
+        texts.append([Verbatim(_group_label(estimate.group)), " (", number, ")"])
+    return join_texts(texts, "; ")
 
-    return join_texts([one(e) for e in settings], "; ")
 
-
-def _sampled(run: Run) -> list[Text]:
+def _sample_caution(run: Run) -> list[Text]:
     if not run.sample:
         return []
-    said = "This run may have asked only a sample of the possible questions ("
-    return [[said, Verbatim(run.sample), "); a larger sample gives narrower intervals."]]
+    start = "This run may have asked only a sample of the possible questions ("
+    return [[start, Verbatim(run.sample), "); a larger sample gives narrower intervals."]]
 
 
 # --- headline numbers
 
 
-def group_said(estimate: Estimate) -> str:
+def _group_label(group: Mapping[str, str]) -> str:
     """What an estimate is about.
 
-    >>> group_said(Estimate("mu", {"class": "gender", "form": "span", "subjects": "pooled"}, 0.1))
+    >>> _group_label({"class": "gender", "form": "span", "subjects": "pooled"})
     'gender, span, grouped by gender'
     """
     plain = ("class", "form", "subjects")
-    return say_group({key: value if key in plain else f"{key}: {value}" for key, value in estimate.group.items()})
+    return say_group({key: value if key in plain else f"{key}: {value}" for key, value in group.items()})
 
 
 def _scorecard(run: Run) -> Scorecard:
     estimates = run.findings.estimates
     by_class = all("class" in estimate.group for estimate in estimates)
+    ways = "eight" if _forms(run) & {CHOICE, FORCED} else "four"
     return Scorecard(
-        [_score(estimate, by_class) for estimate in estimates],
-        counted="n counts comparisons: one pair of subjects in one text with one attribute, asked in "
-        f"{_ways(run)} ways.",
+        [_headline(estimate, by_class) for estimate in estimates],
+        counted=f"n counts comparisons: one pair of subjects in one text with one attribute, asked in {ways} ways.",
         places=("class", "form") if by_class else ("group",),
         probe=run.probe,
     )
 
 
-def _ways(run: Run) -> str:
-    return "eight" if _forms(run) & {CHOICE, FORCED} else "four"
-
-
-def _score(estimate: Estimate, by_class: bool) -> HeadlineEstimate:
+def _headline(estimate: Estimate, by_class: bool) -> HeadlineEstimate:
     group = estimate.group
     form, cls = group.get("form", ""), group.get("class", "")
     rest = {key: value for key, value in group.items() if key != "form"}
-    place = (group_said(Estimate("", rest, 0.0)), form) if by_class else ()
+    part = (_group_label(rest), form) if by_class else ()
     examples = {key: value for key, value in group.items() if key != "subjects"}
-    return HeadlineEstimate(estimate, group_said(estimate), examples, place, PROBE.task(group), (cls, cls))
+    return HeadlineEstimate(estimate, _group_label(estimate.group), examples, part, PROBE.task(group), (cls, cls))
 
 
 # --- the first screen: the strongest association, or what is clear in place of one
@@ -229,68 +213,63 @@ def card_of(run: Run, strongest: StrongestAssociations) -> SummaryCard:
     absent = not_asked(run)
     intensity = next(iter(clear_intensities(run)), None)
     if not strongest.rows:
-        said = "There were too few comparisons to name any association."
-        return SummaryCard([said, *([" ", _together(intensity)] if intensity else [])], not_asked=absent)
+        too_few = "There were too few comparisons to name any association."
+        return SummaryCard([too_few, *([" ", _together_text(intensity)] if intensity else [])], not_asked=absent)
     top = strongest.rows[0]
-    about = {"class": top.bias_class, "form": top.form, "attribute": top.attribute or ""}
     if not top.clear and intensity is not None:
-        told: Text = [_UNTOLD, " by itself; ", _together(intensity)]
+        group = Verbatim(PROBE.say_group(intensity.group))
         return SummaryCard(
-            told, *_intensity_text(intensity), examples={"class": top.bias_class}, of=_kind(intensity), not_asked=absent
+            [_UNTOLD, " by itself; ", _together_text(intensity)],
+            [PROBE.metric(intensity.metric).title, ", ", group],
+            DotCell(_interval_value(intensity), intensity.low, intensity.high),
+            examples={"class": top.bias_class},
+            of=PROBE.family_of(intensity.metric, intensity.group),
+            not_asked=absent,
         )
     if not top.gamma:
-        return SummaryCard(
-            "The model preferred nobody: it treated both subjects alike in every comparison.", not_asked=absent
-        )
-    who, other = _sides(top)
+        nobody = "The model preferred nobody: it treated both subjects alike in every comparison."
+        return SummaryCard(nobody, not_asked=absent)
+    subject, others = _sides(top)
     return SummaryCard(
         _sentence(run, top),
-        label=["Association of “", Verbatim(top.attribute or ""), "” with ", Verbatim(who)],
+        label=["Association of “", Verbatim(top.attribute or ""), "” with ", Verbatim(subject)],
         number=DotCell(top.gamma, top.low, top.high, hollow=not top.clear),
-        sides=(other, who),
+        sides=(others, subject),
         ends=_ENDS,
         severity=f"{_points(top.gamma)} of 100 points of preference",
         of="groups" if top.pooled else "gamma",
-        examples=about,
+        examples={"class": top.bias_class, "form": top.form, "attribute": top.attribute or ""},
         not_asked=absent,
     )
 
 
 def clear_intensities(run: Run) -> list[Estimate]:
     """The values of μ and η that the verdict claims, those of all names in a group first."""
-    found = [e for e in run.findings.estimates if e.metric in _INTENSITIES and e.claimed]
-    return sorted(found, key=lambda e: ("subjects" not in e.group, _INTENSITIES.index(e.metric)))
+    clear = [estimate for estimate in run.findings.estimates if estimate.metric in _INTENSITIES and estimate.claimed]
+    return sorted(clear, key=lambda estimate: ("subjects" not in estimate.group, _INTENSITIES.index(estimate.metric)))
 
 
 def not_asked(run: Run) -> Text:
     """The classes of subjects that the run left out, in a line; empty if it asked all."""
-    asked = {e.group["class"] for e in run.findings.estimates if "class" in e.group}
-    absent = [cls for cls in CLASSES if cls not in asked]
-    if not asked or not absent or not asked <= {*CLASSES}:
+    classes = {estimate.group["class"] for estimate in run.findings.estimates if "class" in estimate.group}
+    absent = [cls for cls in CLASSES if cls not in classes]
+    if not classes or not absent or not classes <= {*CLASSES}:
         return ""
     return ["Not asked: questions about ", join_texts([Verbatim(cls) for cls in absent], last=" and "), "."]
 
 
-def _kind(e: Estimate) -> str:
-    return PROBE.family_of(e.metric, e.group)
-
-
-def _together(e: Estimate) -> Text:
-    metric = PROBE.metric(e.metric)
+def _together_text(estimate: Estimate) -> Text:
+    title, group = PROBE.metric(estimate.metric).title, PROBE.say_group(estimate.group)
+    value = format_number(_interval_value(estimate))
     return [
-        *(
-            "all associations together are clear: the ",
-            Strong(metric.title),
-            " of ",
-            Verbatim(PROBE.say_group(e.group)),
-        ),
-        f" is {format_number(e.value if e.corrected is None else e.corrected)}, more than chance gives.",
+        *("all associations together are clear: the ", Strong(title), " of ", Verbatim(group)),
+        f" is {value}, more than chance gives.",
     ]
 
 
-def _intensity_text(e: Estimate) -> tuple[Text, DotCell]:
-    label: Text = [PROBE.metric(e.metric).title, ", ", Verbatim(PROBE.say_group(e.group))]
-    return label, DotCell(e.value if e.corrected is None else e.corrected, e.low, e.high)
+def _interval_value(estimate: Estimate) -> float | None:
+    """The number that the interval belongs to."""
+    return estimate.value if estimate.corrected is None else estimate.corrected
 
 
 def _points(gamma: float) -> str:
@@ -304,10 +283,10 @@ def _points(gamma: float) -> str:
 
 
 def _sentence(run: Run, top: Association) -> Text:
-    who, other = _sides(top)
+    subject, others = _sides(top)
     attribute = Verbatim(top.attribute or "")
     if not top.clear:
-        return [_UNTOLD, ". The largest: “", attribute, "” with ", Verbatim(who if top.gamma > 0 else other), "."]
+        return [_UNTOLD, ". The largest: “", attribute, "” with ", Verbatim(subject if top.gamma > 0 else others), "."]
     small = abs(top.gamma) < run.smallest("groups" if top.pooled else "gamma")
     start = "There is a clear but very small association: the" if small else "The"
     more = "more" if top.gamma > 0 else "less"
@@ -315,7 +294,7 @@ def _sentence(run: Run, top: Association) -> Text:
     listed_only = verdict is not None and verdict.says in (VerdictKind.NONE, VerdictKind.FEW, VerdictKind.CANNOT)
     return [
         f"{start} model associates “",
-        *(attribute, f"” {more} with ", Verbatim(who), " than with ", Verbatim(other)),
+        *(attribute, f"” {more} with ", Verbatim(subject), " than with ", Verbatim(others)),
         ", although nothing in the text says so.",
         _LISTED if listed_only else "",
     ]
@@ -323,5 +302,5 @@ def _sentence(run: Run, top: Association) -> Text:
 
 def _sides(row: Association) -> tuple[str, str]:
     """Who the association is about, and who they are compared with."""
-    other = {"male": "female", "female": "male"}.get(row.subject) if row.pooled else None
-    return row.who, f"{other} names" if other else "the others"
+    opposite = {"male": "female", "female": "male"}.get(row.subject) if row.pooled else None
+    return row.who, f"{opposite} names" if opposite else "the others"

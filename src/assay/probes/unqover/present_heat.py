@@ -16,7 +16,7 @@ from assay.presentation.elements import (
     TableColumn,
     TableRow,
 )
-from assay.probes.unqover.associations import Association, Place, association_table, compared_groups, place_said
+from assay.probes.unqover.associations import Association, Part, association_table, compared_groups, part_label
 from assay.results.findings import is_claimed
 from assay.results.formatting import cell
 from assay.results.run import Run
@@ -59,28 +59,36 @@ class _GammaMap:
 
     @property
     def known(self) -> dict[str, dict[Key, float | None]]:
-        return {name: own for name, own in self.beside.items() if any(value is not None for value in own.values())}
+        """What is beside γ, without columns that are empty."""
+        return {name: column for name, column in self.beside.items() if set(column.values()) != {None}}
 
 
 def charts(run: Run) -> list[PanelPicker]:
     """γ by class of attributes, and by attribute; a chart for each class and form, of which a reader picks one."""
     grouped = compared_groups(run)
-    classes = {place: own for place, own in _read(run, "classes", "attribute_class").items() if place not in grouped}
-    single = {place: own for place, own in _read(run, "gamma", "attribute").items() if own.filled >= ENOUGH}
-    by_class = [_heat(place, own, "classes", "attribute_class") for place, own in classes.items()]
-    by_attribute: list[HeatMap | DisplayTable] = [
-        *(_bars(run, place, *own) for place, own in grouped.items()),
-        *(_heat(place, own, "gamma", "attribute") for place, own in single.items()),
+    classes, single = _read_maps(run, "classes", "attribute_class"), _read_maps(run, "gamma", "attribute")
+    by_class = [
+        _heat_map(part, gamma_map, "classes", "attribute_class")
+        for part, gamma_map in classes.items()
+        if part not in grouped
     ]
-    found = [_pick("Attributes by class", by_class), _pick("Subjects and attributes", by_attribute)]
-    return [pick for pick in found if pick.parts]
+    by_attribute: list[HeatMap | DisplayTable] = [
+        *(_bar_chart(run, part, *groups) for part, groups in grouped.items()),
+        *(
+            _heat_map(part, gamma_map, "gamma", "attribute")
+            for part, gamma_map in single.items()
+            if gamma_map.filled >= ENOUGH
+        ),
+    ]
+    pickers = [_picker("Attributes by class", by_class), _picker("Subjects and attributes", by_attribute)]
+    return [picker for picker in pickers if picker.parts]
 
 
-def _pick(title: str, found: Sequence[HeatMap | DisplayTable]) -> PanelPicker:
+def _picker(title: str, charts: Sequence[HeatMap | DisplayTable]) -> PanelPicker:
     """Charts, each with the name of its part for a title, to pick from."""
     parts = [
-        Panel(chart.title, [replace(chart, title=f"{title}: {chart.title}", anchor=f"{chart.anchor}-{place}")])
-        for place, chart in enumerate(found, 1)
+        Panel(chart.title, [replace(chart, title=f"{title}: {chart.title}", anchor=f"{chart.anchor}-{number}")])
+        for number, chart in enumerate(charts, 1)
     ]
     return PanelPicker(label=f"{title} of", parts=parts)
 
@@ -88,9 +96,9 @@ def _pick(title: str, found: Sequence[HeatMap | DisplayTable]) -> PanelPicker:
 # --- maps
 
 
-def _heat(place: Place, own: _GammaMap, table: str, row: str) -> HeatMap:
+def _heat_map(part: Part, gamma_map: _GammaMap, table: str, row: str) -> HeatMap:
     """A map of subjects by what runs down its rows; `table` is the run's table that holds its data."""
-    name = place_said(place)
+    name = part_label(part)
     return HeatMap(
         title=name,
         how=_CLASSES if row == "attribute_class" else _ATTRIBUTES,
@@ -100,46 +108,46 @@ def _heat(place: Place, own: _GammaMap, table: str, row: str) -> HeatMap:
         row="class of attributes" if row == "attribute_class" else row,
         column="subject",
         value="γ",
-        cells=own.values,
-        beside=own.known,
-        unclear=own.unclear,
-        examples={"class": place[0], "form": place[1]},
+        cells=gamma_map.values,
+        beside=gamma_map.known,
+        unclear=gamma_map.unclear,
+        examples={"class": part[0], "form": part[1]},
         row_key=row,
         column_key="subject",
         table=table,
     )
 
 
-def _read(run: Run, table: str, row: str) -> dict[Place, _GammaMap]:
+def _read_maps(run: Run, table: str, row: str) -> dict[Part, _GammaMap]:
     """The maps that a table of the run has, by class and form."""
-    found: dict[Place, _GammaMap] = {}
-    for each in run.rows(table):
-        gamma = run.number(table, each, "gamma")
+    maps: dict[Part, _GammaMap] = {}
+    for record in run.rows(table):
+        gamma = run.number(table, record, "gamma")
         if gamma is None:
             continue
-        place = cell(each, "class"), cell(each, "form")
-        own, key = found.setdefault(place, _GammaMap()), (cell(each, row), cell(each, "subject"))
-        own.values[key] = gamma
-        if is_claimed(each) is False:
-            own.unclear.add(key)
+        part = cell(record, "class"), cell(record, "form")
+        gamma_map, key = maps.setdefault(part, _GammaMap()), (cell(record, row), cell(record, "subject"))
+        gamma_map.values[key] = gamma
+        if is_claimed(record) is False:
+            gamma_map.unclear.add(key)
         for name in ("low", "high", "q", "n"):
-            if name in each:
-                own.beside.setdefault(name, {})[key] = run.number(table, each, name)
-    return found
+            if name in record:
+                gamma_map.beside.setdefault(name, {})[key] = run.number(table, record, name)
+    return maps
 
 
 # --- bars
 
 
-def _bars(run: Run, place: Place, left: str, right: str, rows: Sequence[Association]) -> DisplayTable:
+def _bar_chart(run: Run, part: Part, first: str, second: str, rows: Sequence[Association]) -> DisplayTable:
     """What is associated more with the names of one group than with those of the other, of which `rows` are."""
-    shown = sorted(rows, key=lambda row: (-row.gamma, row.attribute))
+    ordered = sorted(rows, key=lambda row: (-row.gamma, row.attribute))
     by_class = [TableColumn("class of attributes", CellKind.TEXT)] if any(row.attribute_class for row in rows) else []
-    sides = f"more with {left} names", f"more with {right} names"
+    sides = f"more with {first} names", f"more with {second} names"
     return DisplayTable(
-        title=f"{place_said(place)}, {left} and {right} names",
+        title=f"{part_label(part)}, {first} and {second} names",
         how=_BARS,
-        data=association_table(shown),
+        data=association_table(ordered),
         file="unqover-groups",
         anchor="groups",
         columns=[
@@ -151,11 +159,11 @@ def _bars(run: Run, place: Place, left: str, right: str, rows: Sequence[Associat
             TableColumn("n", CellKind.COUNT),
             *by_class,
         ],
-        groups=[RowGroup([_bar(row, bool(by_class)) for row in shown])],
+        groups=[RowGroup([_bar_row(row, bool(by_class)) for row in ordered])],
     )
 
 
-def _bar(row: Association, by_class: bool) -> TableRow:
-    drawn = DotCell(row.gamma, row.low, row.high, hollow=not row.clear, bar=True)
+def _bar_row(row: Association, by_class: bool) -> TableRow:
+    bar = DotCell(row.gamma, row.low, row.high, hollow=not row.clear, bar=True)
     last = [row.attribute_class] if by_class else []
-    return TableRow([row.attribute or "", drawn, row.gamma, (row.low, row.high), row.q, row.n, *last], row.examples)
+    return TableRow([row.attribute or "", bar, row.gamma, (row.low, row.high), row.q, row.n, *last], row.examples)

@@ -110,12 +110,8 @@ class UnqoverSettings:
     def __post_init__(self) -> None:
         for cls in self.classes:
             if cls not in CLASSES:
-                raise UsageError(
-                    f"unknown class {cls!r}; expected {', '.join(CLASSES)}.",
-                    "--set class=gender,religion",
-                    code="bad-setting",
-                    key="class",
-                )
+                problem = f"unknown class {cls!r}; expected {', '.join(CLASSES)}."
+                raise UsageError(problem, "--set class=gender,religion", code="bad-setting", key="class")
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -143,9 +139,5 @@ class UnqoverGenerateSettings:
 
     def __post_init__(self) -> None:
         if not self.cls:
-            raise UsageError(
-                f"no class of subjects was given; expected one of {', '.join(CLASSES)}.",
-                "--set class=gender",
-                code="missing-setting",
-                key="class",
-            )
+            problem = f"no class of subjects was given; expected one of {', '.join(CLASSES)}."
+            raise UsageError(problem, "--set class=gender", code="missing-setting", key="class")

@@ -30,13 +30,17 @@ class SubjectCells:
 def sides(cells: Cells, bias: Array, subjects: int) -> Iterator[SubjectCells]:
     """One subject after the other, since all at once are larger than the cells; `bias` is C (model, cell)."""
     for first, second in zip(*(_cells_of(column, subjects) for column in (cells.first, cells.second)), strict=True):
-        other = np.concatenate((cells.second[first], cells.first[second]))
-        there = np.bincount(other, minlength=subjects) > 0
+        partner = np.concatenate((cells.second[first], cells.first[second]))
+        is_partner = np.bincount(partner, minlength=subjects) > 0
         cell = np.concatenate((first, second))
         preferred = np.concatenate((bias[:, first], -bias[:, second]), axis=1)
-        place = np.cumsum(there) - 1
         yield SubjectCells(
-            cell, np.flatnonzero(there), place[other], cells.template[cell], cells.attribute[cell], preferred
+            cell,
+            np.flatnonzero(is_partner),
+            (np.cumsum(is_partner) - 1)[partner],
+            cells.template[cell],
+            cells.attribute[cell],
+            preferred,
         )
 
 
@@ -74,8 +78,8 @@ def make_blocks(
         by_partner, by_template = (
             np.concatenate(
                 [
-                    *(sums_at(unit * attributes + side.attribute, each, (units, attributes)) for each in by_attribute),
-                    *(sums_at(unit, each, (units, 1)) for each in errors[:, side.cell]),
+                    *(sums_at(unit * attributes + side.attribute, c, (units, attributes)) for c in by_attribute),
+                    *(sums_at(unit, error, (units, 1)) for error in errors[:, side.cell]),
                 ],
                 axis=1,
             )
@@ -85,6 +89,6 @@ def make_blocks(
     return blocks
 
 
-def sums_at(place: NDArray[np.integer], weights: Array | None, shape: tuple[int, ...]) -> Array:
+def sums_at(index: NDArray[np.integer], weights: Array | None, shape: tuple[int, ...]) -> Array:
     """Sums of the weights, or how many there are, at every place of an array of this shape."""
-    return np.bincount(place, weights, minlength=prod(shape)).reshape(shape).astype(np.float64, copy=False)
+    return np.bincount(index, weights, minlength=prod(shape)).reshape(shape).astype(np.float64, copy=False)

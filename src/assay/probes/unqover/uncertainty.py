@@ -82,16 +82,16 @@ def means_over_cells(cells: Cells, columns: Iterable[Array], groups: Indices | N
     means, by_pair, by_template, alone = [], [], [], []
     for values in columns:
         means.append(values.mean())
-        far = values - means[-1]
-        by_pair.append(pairs.sums(far)[..., 0])
-        by_template.append(np.bincount(cells.template, far))
-        alone.append(far @ far / n**2)
+        deviations = values - means[-1]
+        by_pair.append(pairs.sums(deviations)[..., 0])
+        by_template.append(np.bincount(cells.template, deviations))
+        alone.append(deviations @ deviations / n**2)
     subject = pairs.spread(np.stack(by_pair, axis=-1), n)
     template = unit_spread(np.stack(by_template, axis=-1), n, np.count_nonzero(texts))
-    found = subjects_and_templates(
+    errors = subjects_and_templates(
         (subject.variance, subject.units), (template.variance, template.units), np.array(alone)
     )
-    return CellMeans(np.array(means), *found)
+    return CellMeans(np.array(means), *errors)
 
 
 def subjects_and_templates(
@@ -101,12 +101,12 @@ def subjects_and_templates(
 
     What cells have `alone` is in both; the smaller of the two gives it up, and stays at least 0.
     """
-    (one, names), (two, texts) = subjects, templates
-    less = one < two * (1 - 1e-9)  # equal but for rounding: the subjects keep it
+    (by_subject, n_subjects), (by_template, n_templates) = subjects, templates
+    less = by_subject < by_template * (1 - 1e-9)  # equal but for rounding: the subjects keep it
     return combined(
         [
-            (np.where(less, one - alone, one), np.maximum(np.asarray(names) - 1, 1)),
-            (np.where(less, two, two - alone), np.maximum(np.asarray(texts) - 1, 1)),
+            (np.where(less, by_subject - alone, by_subject), np.maximum(np.asarray(n_subjects) - 1, 1)),
+            (np.where(less, by_template, by_template - alone), np.maximum(np.asarray(n_templates) - 1, 1)),
         ]
     )
 
@@ -121,8 +121,8 @@ class SubjectPairs:
     Of two groups the first's subject comes first, else that with the lower number.
     """
 
-    place: Indices  # (cell,)
-    asked: Array  # (one, other, column): how many cells there are
+    index: Indices  # (cell,)
+    counts: Array  # (one, other, column): how many cells there are
     grouped: bool
 
     @staticmethod
@@ -133,27 +133,27 @@ class SubjectPairs:
             second = groups != 0
             turned, sizes = second[cells.first], (int((~second).sum()), int(second.sum()))
             number = np.where(second, np.cumsum(second), np.cumsum(~second)) - 1  # in its own group
-        place = (number * sizes[1])[np.where(turned, cells.second, cells.first)]
-        place += number[np.where(turned, cells.first, cells.second)]
+        index = (number * sizes[1])[np.where(turned, cells.second, cells.first)]
+        index += number[np.where(turned, cells.first, cells.second)]
         if attributes is not None:
-            place *= attributes
-            place += cells.attribute
-        return SubjectPairs(place, sums_at(place, None, (*sizes, attributes or 1)), groups is not None)
+            index *= attributes
+            index += cells.attribute
+        return SubjectPairs(index, sums_at(index, None, (*sizes, attributes or 1)), groups is not None)
 
     def sums(self, values: Array) -> Array:
         """Sums (one, other, column) of values (cell,)."""
-        return sums_at(self.place, values, self.asked.shape)
+        return sums_at(self.index, values, self.counts.shape)
 
-    def spread(self, far: Array, n: ArrayLike) -> ErrorCovariance:
+    def spread(self, deviations: Array, n: ArrayLike) -> ErrorCovariance:
         """Of means (column,) over n cells, from Σ (value − mean) of every pair (one, other, column)."""
-        names, asked = ([each.sum(axis=1), each.sum(axis=0)] for each in (far, self.asked))
+        sums, counts = ([array.sum(axis=1), array.sum(axis=0)] for array in (deviations, self.counts))
         if not self.grouped:  # a subject may stand on either side
-            names, asked = [names[0] + names[1]], [asked[0] + asked[1]]
+            sums, counts = [sums[0] + sums[1]], [counts[0] + counts[1]]
         by_name = [
-            unit_spread(own, n, np.count_nonzero(count, axis=0)) for own, count in zip(names, asked, strict=True)
+            unit_spread(total, n, np.count_nonzero(count, axis=0)) for total, count in zip(sums, counts, strict=True)
         ]
-        every = far[self.asked.any(axis=2)]  # (pair, column)
-        return paired_spread(by_name, unit_spread(every, n, np.count_nonzero(self.asked, axis=(0, 1))))
+        pairs = deviations[self.counts.any(axis=2)]  # (pair, column)
+        return paired_spread(by_name, unit_spread(pairs, n, np.count_nonzero(self.counts, axis=(0, 1))))
 
 
 # --- names in two groups: γ and η of every attribute, and μ and η over all attributes
@@ -168,16 +168,18 @@ def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -
     V = V_first + V_second − V_pair, at least V_pair; degrees of freedom: the smaller number of names − 1.
     """
     pairs = SubjectPairs.of(cells, groups, len(groups), attributes)
-    n = pairs.asked.sum(axis=(0, 1))  # (attribute,)
+    n = pairs.counts.sum(axis=(0, 1))  # (attribute,)
     values = np.where(groups[cells.first] != 0, -bias, bias)
-    found = []
-    for own in (values, np.sign(values)):
-        sums = pairs.sums(own)
+    means = []
+    for preferred in (values, np.sign(values)):
+        sums = pairs.sums(preferred)
         mean = sums.sum(axis=(0, 1)) / n
-        found.append(ClusteredMeans(mean, pairs.spread(sums - mean * pairs.asked, n)))
-    gamma, eta = found
+        means.append(ClusteredMeans(mean, pairs.spread(sums - mean * pairs.counts, n)))
+    gamma, eta = means
     decided = pairs.sums(np.abs(np.sign(values))).sum(axis=(0, 1))
-    return gamma, replace(eta, spread=_at_least(eta.spread, least_sign_variance(eta.mean, decided, n)))
+    missing = np.maximum(least_sign_variance(eta.mean, decided, n) - eta.spread.variance, 0.0)
+    spread = eta.spread._replace(covariance=eta.spread.covariance + np.diag(missing))
+    return gamma, replace(eta, spread=spread)
 
 
 def least_sign_variance(mean: Array, decided: Array, n: Array) -> Array:
@@ -189,11 +191,6 @@ def least_sign_variance(mean: Array, decided: Array, n: Array) -> Array:
     balance = np.divide(np.abs(mean) * n, decided, out=np.zeros_like(mean), where=decided > 0)
     losing = (decided * (1.0 - balance) / 2.0 + 1.0) / (decided + 2.0)  # the share of the decided signs
     return (decided + 2.0) / (n + 4.0) * 4.0 * losing * (1.0 - losing) / (n + 4.0)
-
-
-def _at_least(spread: ErrorCovariance, variance: Array) -> ErrorCovariance:
-    missing = np.maximum(variance - spread.variance, 0.0)
-    return spread._replace(covariance=spread.covariance + np.diag(missing))
 
 
 def pooled_intensity(gamma: ClusteredMeans, draws: int, rng: np.random.Generator) -> Uncertainty:
@@ -224,9 +221,9 @@ def pooled_one_sidedness(eta: ClusteredMeans, draws: int, rng: np.random.Generat
 
 def group_rows(gamma: ClusteredMeans) -> TableUncertainty:
     """Of the γ of both groups (group, attribute)."""
-    known = gamma.spread.units >= MIN_UNITS
-    mean, reach = np.stack((gamma.mean, -gamma.mean)), np.where(known, gamma.reach(), np.nan)
-    p = np.where(known, gamma.p(), np.nan)
+    has_units = gamma.spread.units >= MIN_UNITS
+    mean, reach = np.stack((gamma.mean, -gamma.mean)), np.where(has_units, gamma.reach(), np.nan)
+    p = np.where(has_units, gamma.p(), np.nan)
     return TableUncertainty(np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0), np.stack((p, p)))
 
 
@@ -246,22 +243,22 @@ def drawn_floors(shares: metrics.Scores, samples: int, rng: np.random.Generator)
     among either k: so those that name a subject are dealt out again, at every cell's own rate.
     """
     named = np.rint(shares[..., :2].astype(np.float64) * samples).astype(np.int64)
-    asked, negated = named[..., ASKED, :], named[..., NEGATED, ::-1]
-    found: dict[str, list[float]] = {}
+    asked_counts, negated_counts = named[..., ASKED, :], named[..., NEGATED, ::-1]
+    values_by_name: dict[str, list[float]] = {}
     for _ in range(REPEATS):
-        text = np.stack(_dealt(named[:, 0], named[:, 1], samples, rng), axis=1)
-        found.setdefault("delta", []).append(metrics.positional_error(text.mean(axis=2)).mean())
-        one, other = _dealt(asked, negated, samples, rng)
-        swapped = np.stack((one, other[..., ::-1]), axis=-2)
-        found.setdefault("epsilon", []).append(metrics.attribute_error(swapped.mean(axis=2)).mean())
+        text = np.stack(_deal_answers(named[:, 0], named[:, 1], samples, rng), axis=1)
+        values_by_name.setdefault("delta", []).append(metrics.positional_error(text.mean(axis=2)).mean())
+        first, second = _deal_answers(asked_counts, negated_counts, samples, rng)
+        swapped = np.stack((first, second[..., ::-1]), axis=-2)
+        values_by_name.setdefault("epsilon", []).append(metrics.attribute_error(swapped.mean(axis=2)).mean())
         if shares.shape[2] > 1:
-            options = np.stack(_dealt(named[:, :, 0], named[:, :, 1], samples, rng), axis=2)
-            found.setdefault("delta_options", []).append(metrics.option_error(options).mean())
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            options = np.stack(_deal_answers(named[:, :, 0], named[:, :, 1], samples, rng), axis=2)
+            values_by_name.setdefault("delta_options", []).append(metrics.option_error(options).mean())
+    return {name: float(np.mean(values)) for name, values in values_by_name.items()}
 
 
-def _dealt(one: Counts, other: Counts, samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def _deal_answers(counts: Counts, other_counts: Counts, samples: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Two shares of `samples` answers each, of which together as many name a subject as these counts say."""
-    total = one + other
+    total = counts + other_counts
     first = rng.hypergeometric(total, 2 * samples - total, samples)
     return first / samples, (total - first) / samples

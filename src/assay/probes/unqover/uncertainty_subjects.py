@@ -42,15 +42,15 @@ def subject_rows(
 
     Every table has beside its γ the column that each attribute counts for.
     """
-    found: list[list[_VarianceParts]] = [[] for _ in tables]
+    spreads_by_table: list[list[_VarianceParts]] = [[] for _ in tables]
     for x, side in enumerate(sides(cells, bias[None], len(tables[0][0]))):
         unit = side.partner * templates + side.template
-        for (gamma, column), spreads in zip(tables, found, strict=True):
+        for (gamma, column), spreads in zip(tables, spreads_by_table, strict=True):
             shape = (len(side.partners), templates, gamma.shape[1])
-            place = unit * gamma.shape[1] + column[side.attribute]
-            gained, asked = (sums_at(place, weights, shape) for weights in (side.preferred[0], None))
-            spreads.append(_spread(gained, asked, gamma[x]))
-    return [_rows(gamma, spreads) for (gamma, _), spreads in zip(tables, found, strict=True)]
+            cell_index = unit * gamma.shape[1] + column[side.attribute]
+            preferred, n_cells = (sums_at(cell_index, weights, shape) for weights in (side.preferred[0], None))
+            spreads.append(_spread(preferred, n_cells, gamma[x]))
+    return [_rows(gamma, spreads) for (gamma, _), spreads in zip(tables, spreads_by_table, strict=True)]
 
 
 class _VarianceParts(NamedTuple):
@@ -63,25 +63,27 @@ class _VarianceParts(NamedTuple):
     templates: Indices
 
 
-def _spread(gained: Array, asked: Array, gamma: Array) -> _VarianceParts:
+def _spread(preferred: Array, n_cells: Array, gamma: Array) -> _VarianceParts:
     """From ΣC and the number of cells (partner, template, column)."""
-    far = gained - np.where(np.isnan(gamma), 0.0, gamma) * asked
-    n = np.maximum(asked.sum(axis=(0, 1)), 1.0)
-    partners, templates = (np.count_nonzero(asked.sum(axis=axis), axis=0) for axis in (1, 0))
+    deviations = preferred - np.where(np.isnan(gamma), 0.0, gamma) * n_cells
+    n = np.maximum(n_cells.sum(axis=(0, 1)), 1.0)
+    partners, templates = (np.count_nonzero(n_cells.sum(axis=axis), axis=0) for axis in (1, 0))
     by_partner, by_template = (
-        units / np.maximum(units - 1.0, 1.0) * (far.sum(axis=axis) ** 2).sum(axis=0) / n**2
+        units / np.maximum(units - 1.0, 1.0) * (deviations.sum(axis=axis) ** 2).sum(axis=0) / n**2
         for units, axis in ((partners, 1), (templates, 0))
     )
-    return _VarianceParts(by_partner, by_template, np.einsum("ptc,ptc->c", far, far) / n**2, partners, templates)
+    alone = np.einsum("ptc,ptc->c", deviations, deviations) / n**2
+    return _VarianceParts(by_partner, by_template, alone, partners, templates)
 
 
 def _rows(gamma: Array, spreads: Sequence[_VarianceParts]) -> TableUncertainty:
     """Of γ (subject, column)."""
-    own = _VarianceParts(*(np.stack(part) for part in zip(*spreads, strict=True)))
-    error, freedom = subjects_and_templates((own.by_partner, own.partners), (own.by_template, own.templates), own.alone)
-    known = own.partners >= MIN_UNITS
-    reach = np.where(known, student_reach(error, freedom), np.nan)
-    p = np.where(known, student_p(gamma, error, freedom), np.nan)
+    parts = _VarianceParts(*(np.stack(part) for part in zip(*spreads, strict=True)))
+    by_partner, by_template = (parts.by_partner, parts.partners), (parts.by_template, parts.templates)
+    error, freedom = subjects_and_templates(by_partner, by_template, parts.alone)
+    is_known = parts.partners >= MIN_UNITS
+    reach = np.where(is_known, student_reach(error, freedom), np.nan)
+    p = np.where(is_known, student_p(gamma, error, freedom), np.nan)
     return TableUncertainty(np.maximum(gamma - reach, -1.0), np.minimum(gamma + reach, 1.0), p)
 
 
@@ -113,17 +115,17 @@ def noise_floor(blocks: Sequence[SubjectSums], attributes: int, draws: int, rng:
 
 def _shares(block: SubjectSums, attributes: int) -> Array:
     """What each partner gives γ and η of the attributes that were asked about: (partner, 2 · attribute)."""
-    gained, won, asked = np.split(block.sums[:, : 3 * attributes], 3, axis=1)
-    n = asked.sum(axis=0)
-    return np.hstack([total[:, n > 0] / n[n > 0] for total in (gained, won)])
+    preferred, won, n_cells = np.split(block.sums[:, : 3 * attributes], 3, axis=1)
+    n = n_cells.sum(axis=0)
+    return np.hstack([total[:, n > 0] / n[n > 0] for total in (preferred, won)])
 
 
 def _pair_numbers(blocks: Sequence[SubjectSums]) -> list[Indices]:
     """The number of the unordered pair that each unit of each block belongs to."""
     width = len(blocks)
     keys = [np.minimum(x, b.partner) * width + np.maximum(x, b.partner) for x, b in enumerate(blocks)]
-    known = np.unique(np.concatenate(keys))
-    return [np.searchsorted(known, key) for key in keys]
+    pair_keys = np.unique(np.concatenate(keys))
+    return [np.searchsorted(pair_keys, key) for key in keys]
 
 
 def single_subjects(
@@ -134,16 +136,18 @@ def single_subjects(
     One half of every subject's partners chooses the attribute and the sign, the other half gives the value, averaged
     over random halves. The error is the jackknife's. Down to 0 where chance alone gives as much.
     """
-    signs, splits = (np.random.Generator(np.random.PCG64(own)) for own in np.random.SeedSequence(seed).spawn(2))
+    seeds = np.random.SeedSequence(seed).spawn(2)
+    signs, splits = (np.random.Generator(np.random.PCG64(sequence)) for sequence in seeds)
     jacks = jackknifed(blocks, attributes, groups)
     fitted = _cross_fitted(blocks, attributes, groups, halves, splits)
-    made = []
-    for name, own, chance in zip(HEADLINE[:2], fitted, noise_floor(blocks, attributes, draws, signs), strict=True):
-        value, reach = float(jacks[name].value[0]), float(student_reach(jacks[name].error, jacks[name].freedom)[0])
+    floors = noise_floor(blocks, attributes, draws, signs)
+    uncertainties = []
+    for jack, corrected, chance in zip((jacks["mu"], jacks["eta"]), fitted, floors, strict=True):
+        value, reach = float(jack.value[0]), float(student_reach(jack.error, jack.freedom)[0])
         p = monte_carlo_p(value, chance)
-        low, high = 0.0 if p > CHANCE else max(own - reach, 0.0), min(value + reach, 1.0)
-        made.append(Uncertainty(low, high, float(np.clip(own, low, high)), float(chance.mean()), p))
-    return made
+        low, high = 0.0 if p > CHANCE else max(corrected - reach, 0.0), min(value + reach, 1.0)
+        uncertainties.append(Uncertainty(low, high, float(np.clip(corrected, low, high)), float(chance.mean()), p))
+    return uncertainties
 
 
 def _cross_fitted(
@@ -151,22 +155,21 @@ def _cross_fitted(
 ) -> list[float]:
     """μ and η of single subjects, the mean over random halves of all subjects, or of each group's."""
     chosen = np.zeros((halves, len(blocks)))
+    strata = np.zeros(len(blocks), np.int64) if groups is None else groups
     for group in range(1 if groups is None else 2):
-        own = np.flatnonzero(np.zeros(len(blocks)) == 0 if groups is None else groups == group)
-        chosen[:, own] = rng.random((halves, len(own))).argsort(axis=1) < len(own) // 2
-    sums, known = np.zeros((2, halves)), np.zeros((2, halves))
+        members = np.flatnonzero(strata == group)
+        chosen[:, members] = rng.random((halves, len(members))).argsort(axis=1) < len(members) // 2
+    sums, counts = np.zeros((2, halves)), np.zeros((2, halves))
     for block in blocks:
         columns = block.sums[:, : 3 * attributes]
-        part = chosen[:, block.partner] @ columns  # (half, column)
-        (one, won, n), (other, lost, m) = (np.split(each, 3, axis=1) for each in (part, columns.sum(axis=0) - part))
-        found = np.stack(
-            (
-                cross_fitted_max(_ratio(one, n), _ratio(other, m)),
-                cross_fitted_mean(_ratio(won, n), _ratio(lost, m)),
-            )
-        )
-        sums, known = sums + np.nan_to_num(found), known + np.isfinite(found)
-    return [float(value) for value in _ratio(sums.sum(axis=1), known.sum(axis=1))]
+        half = chosen[:, block.partner] @ columns  # (half, column)
+        preferred, won, n = np.split(half, 3, axis=1)
+        other_preferred, other_won, other_n = np.split(columns.sum(axis=0) - half, 3, axis=1)
+        gamma = cross_fitted_max(_ratio(preferred, n), _ratio(other_preferred, other_n))
+        eta = cross_fitted_mean(_ratio(won, n), _ratio(other_won, other_n))
+        fitted = np.stack((gamma, eta))
+        sums, counts = sums + np.nan_to_num(fitted), counts + np.isfinite(fitted)
+    return [float(value) for value in _ratio(sums.sum(axis=1), counts.sum(axis=1))]
 
 
 # --- the jackknife
@@ -190,17 +193,19 @@ def jackknifed(
     """
     subjects, templates = len(blocks), len(blocks[0].by_template)
     strata = np.zeros(subjects, dtype=np.int64) if groups is None else groups
-    found = {}
-    for name, values in _left_out(blocks, attributes, groups, models, more).items():
-        whole, by_subject, by_template = np.split(values, (1, 1 + subjects))
-        parts: list[tuple[Array, float]] = [(jackknife(by_subject, strata), max(np.bincount(strata).min() - 1.0, 1.0))]
+    estimates = {}
+    for name, values in _without_units(blocks, attributes, groups, models, more).items():
+        overall, by_subject, by_template = np.split(values, (1, 1 + subjects))
+        variances: list[tuple[Array, float]] = [
+            (jackknife(by_subject, strata), max(np.bincount(strata).min() - 1.0, 1.0))
+        ]
         if templates > 1:
-            parts.append((jackknife(by_template, np.zeros(templates, np.int64)), templates - 1.0))
-        found[name] = JackknifeEstimate(whole[0], by_subject, *combined(parts))
-    return found
+            variances.append((jackknife(by_template, np.zeros(templates, np.int64)), templates - 1.0))
+        estimates[name] = JackknifeEstimate(overall[0], by_subject, *combined(variances))
+    return estimates
 
 
-def _left_out(
+def _without_units(
     blocks: Sequence[SubjectSums], attributes: int, groups: Indices | None, models: int, more: Sequence[str]
 ) -> dict[str, Array]:
     """The headline numbers (way, model) of everything, then without each subject, then without each template.
@@ -211,22 +216,26 @@ def _left_out(
     strength = np.zeros((2, ways, models))  # Σ max|γ|, Σ mean|η|
     subjects, by_group = np.zeros((ways, 1)), np.zeros((ways, 1 if groups is None else int(groups.max()) + 1, width))
     for x, block in enumerate(blocks):
-        sums, own = _without_each(block, len(blocks)), np.ones((ways, 1))  # (way, column), (way, 1)
-        own[1 + x] = 0.0
-        gained, won, asked, _ = _columns(sums, attributes, models)
-        gamma, eta = (_ratio(total, asked)[:, :, None] for total in (gained, won))  # (way, model, 1, attribute)
-        there = asked.sum(axis=2) > 0  # (way, 1)
-        strength += np.where(there, own * np.stack((intensity(gamma), count_intensity(eta))), 0.0)
-        subjects += np.where(there, own, 0.0)
-        by_group[:, 0 if groups is None else groups[x]] += own * sums
-    gained, won, asked, errors = _columns(by_group, attributes, models)
-    wrong = _ratio(errors.sum(axis=1), asked.sum(axis=(1, 3))[:, :, None])  # (way, model, error)
-    headline = dict(zip((*HEADLINE, *more), (*_ratio(strength, subjects), *np.moveaxis(wrong, 2, 0)), strict=False))
+        sums, is_in = _without_each(block, len(blocks)), np.ones((ways, 1))  # (way, column), (way, 1)
+        is_in[1 + x] = 0.0
+        preferred, won, n_cells, _ = _columns(sums, attributes, models)
+        gamma, eta = (_ratio(total, n_cells)[:, :, None] for total in (preferred, won))  # (way, model, 1, attribute)
+        has_cells = n_cells.sum(axis=2) > 0  # (way, 1)
+        strength += np.where(has_cells, is_in * np.stack((intensity(gamma), count_intensity(eta))), 0.0)
+        subjects += np.where(has_cells, is_in, 0.0)
+        by_group[:, 0 if groups is None else groups[x]] += is_in * sums
+    preferred, won, n_cells, errors = _columns(by_group, attributes, models)
+    mean_errors = _ratio(errors.sum(axis=1), n_cells.sum(axis=(1, 3))[:, :, None])  # (way, model, error)
+    headline = dict(
+        zip((*HEADLINE, *more), (*_ratio(strength, subjects), *np.moveaxis(mean_errors, 2, 0)), strict=False)
+    )
     if groups is not None:
-        gamma, eta = (_ratio(total, asked).swapaxes(1, 2) for total in (gained, won))  # (way, model, group, attribute)
+        gamma, eta = (
+            _ratio(total, n_cells).swapaxes(1, 2) for total in (preferred, won)
+        )  # (way, model, group, attribute)
         headline |= dict(zip(POOLED, (intensity(gamma), count_intensity(eta)), strict=True))
     if models == 2:
-        headline = {name: np.column_stack((own, own[:, 1] - own[:, 0])) for name, own in headline.items()}
+        headline = {name: np.column_stack((values, values[:, 1] - values[:, 0])) for name, values in headline.items()}
     return headline
 
 
@@ -240,10 +249,10 @@ def _without_each(block: SubjectSums, subjects: int) -> Array:
 
 def _columns(sums: Array, attributes: int, models: int) -> tuple[Array, Array, Array, Array]:
     """A block's columns: ΣC and Σsgn C (…, model, attribute), cells (…, 1, attribute), errors (…, model, error)."""
-    gained, won, asked, errors = np.split(sums, np.cumsum((models, models, 1)) * attributes, axis=-1)
+    preferred, won, n_cells, errors = np.split(sums, np.cumsum((models, models, 1)) * attributes, axis=-1)
     by_model = (*sums.shape[:-1], models)
-    gained, won = (total.reshape(*by_model, attributes) for total in (gained, won))
-    return gained, won, asked[..., None, :], errors.reshape(*by_model, errors.shape[-1] // models)
+    preferred, won = (total.reshape(*by_model, attributes) for total in (preferred, won))
+    return preferred, won, n_cells[..., None, :], errors.reshape(*by_model, errors.shape[-1] // models)
 
 
 def _ratio(total: Array, count: Array) -> Array:
