@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from assay.files.rows import BadRows
 from assay.probes.bbq.defects import Defect, by_template, find_defects
-from assay.probes.bbq.editions import NAMES, ORIGINAL, Edition, edition, has_targets, set_name
+from assay.probes.bbq.editions import NAMES, ORIGINAL, Edition, has_targets, load_edition, set_name
 from assay.probes.bbq.items import AMBIGUOUS, OPTIONS, QUARTET, Item
 from assay.results.formatting import plural
 
@@ -22,9 +22,9 @@ _ALL = "all"
 def content_lines(place: Path, name: str) -> Iterator[str]:
     """Counts and defects of the files of a data set at a place, by edition and language; nothing if there are none."""
     for each in NAMES:
-        if each != ORIGINAL and (edition(each).data_set or each) == name:
-            for language in edition(each).languages:
-                yield from _lines(edition(each), place, language)
+        if each != ORIGINAL and (load_edition(each).data_set or each) == name:
+            for language in load_edition(each).languages:
+                yield from _lines(load_edition(each), place, language)
 
 
 def _lines(own: Edition, place: Path, language: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from assay.languages import language_name
 from assay.presentation.elements import Presentation
 from assay.presentation.rich_text import Code, Strong, Text
 from assay.probes.bbq import PAPER, PROBE
-from assay.probes.bbq.editions import ORIGINAL, edition, set_name
+from assay.probes.bbq.editions import ORIGINAL, load_edition, set_name
 from assay.results.run import Run
 
 SETTINGS = ("edition", "language")
@@ -31,7 +31,7 @@ class EditionLanguage(NamedTuple):
         name = str(settings.get("edition") or ORIGINAL)
         if name == ORIGINAL:
             return EditionLanguage()
-        return EditionLanguage(name, str(settings.get("language") or edition(name).languages[0]))
+        return EditionLanguage(name, str(settings.get("language") or load_edition(name).languages[0]))
 
     @property
     def in_language(self) -> str:
@@ -45,17 +45,17 @@ class EditionLanguage(NamedTuple):
     @property
     def title(self) -> str:
         """What the set is called."""
-        return PROBE.title if self.edition == ORIGINAL else edition(self.edition).title
+        return PROBE.title if self.edition == ORIGINAL else load_edition(self.edition).title
 
     @property
     def family(self) -> str:
         """One name for all sets that have the same templates under the same numbers."""
-        return ORIGINAL if self.edition == ORIGINAL else edition(self.edition).parallel or self.edition
+        return ORIGINAL if self.edition == ORIGINAL else load_edition(self.edition).parallel or self.edition
 
     @property
     def without(self) -> Collection[str]:
         """The metrics that the set cannot support."""
-        return () if self.edition == ORIGINAL else edition(self.edition).without
+        return () if self.edition == ORIGINAL else load_edition(self.edition).without
 
     @property
     def is_control(self) -> bool:
@@ -136,7 +136,7 @@ def other_of(run: Run) -> QuestionSetInfo | None:
     chosen = run.setting("edition") or ORIGINAL
     if chosen == ORIGINAL:
         return None
-    own = edition(chosen)
+    own = load_edition(chosen)
     language = run.setting("language") or own.languages[0]
     name, spoken = set_name(own, language), language_name(language)
     known = f", about stereotypes known in {own.culture}" if own.culture else ""

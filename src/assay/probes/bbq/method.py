@@ -30,7 +30,7 @@ from assay.probes.bbq.ask_items import SteppedAnswers, ask_in_steps, choose_form
 from assay.probes.bbq.choose_examples import PROBABILITIES, PartAnswers, choose_examples, likelihoods
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.edition_language import SETTINGS, EditionLanguage, language_labels
-from assay.probes.bbq.editions import ORIGINAL, absent_categories, categories_of, edition, language_of, set_name
+from assay.probes.bbq.editions import ORIGINAL, absent_categories, categories_of, language_of, load_edition, set_name
 from assay.probes.bbq.evasion import BESIDE, TITLE
 from assay.probes.bbq.generation import BBQQuestionWriter
 from assay.probes.bbq.grounds import grounds_of, lost_answers
@@ -171,7 +171,7 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
             seed=prepared.seed,
             scored=data.scored,
             near_ties=data.near_ties,
-            without={} if prepared.chosen.edition == ORIGINAL else edition(prepared.chosen.edition).without,
+            without={} if prepared.chosen.edition == ORIGINAL else load_edition(prepared.chosen.edition).without,
             also=() if prepared.chosen.edition == ORIGINAL else [OUT_OF_CHOICE],
         )
         listed = not any(plan.form == forms.FREE for plan in prepared.plans.values())
@@ -249,7 +249,7 @@ def option_orders_of(settings: BBQSettings) -> str:
     """The orders of options to ask; auto: stored, or shuffled where an edition has UNKNOWN at one place."""
     if settings.orders != "auto":
         return settings.orders
-    last = settings.edition != ORIGINAL and edition(settings.edition).unknown_last
+    last = settings.edition != ORIGINAL and load_edition(settings.edition).unknown_last
     return forms.SHUFFLED if last else forms.STORED
 
 
@@ -263,7 +263,7 @@ def notes_on_set(settings: BBQSettings) -> list[str]:
     """What must be said of an edition: that it is not BBQ, and that its files were never seen, if so."""
     if settings.edition == ORIGINAL:
         return []
-    own = edition(settings.edition)
+    own = load_edition(settings.edition)
     name = set_name(own, language_of(own.name, settings.language))
     untested = "; assay's reader of it was never tested on the published files"
     return [f"the questions are those of {name}; this is not a BBQ result{'' if own.on_real_files else untested}"]

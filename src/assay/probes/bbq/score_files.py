@@ -20,7 +20,7 @@ from assay.probes.base import Request
 from assay.probes.bbq.answer_columns import Column, note_on_gold, numbered
 from assay.probes.bbq.choose_examples import PartAnswers
 from assay.probes.bbq.defects import DROP
-from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
+from assay.probes.bbq.editions import ORIGINAL, Edition, language_of, load_edition
 from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, Dataset, Item
 from assay.probes.bbq.logs import log_kind, model_of, read_log
 from assay.probes.bbq.logs.log_rows import LoggedAnswer, Official
@@ -53,7 +53,7 @@ def answered_files(
             problem = f"--{option} is about tables of rows with a column of answers, not about logs."
             raise UsageError(problem, f"Leave --{option} out.", code="bad-option", key=option)
     bad, place = BadRows(request.skip_bad, selection=Selection(request.only)), request.data
-    own = None if settings.edition == ORIGINAL else edition(settings.edition)
+    own = None if settings.edition == ORIGINAL else load_edition(settings.edition)
     official = _official(place) if place and own is None else None
     seen: dict[tuple[str, int], tuple[Path, int]] = {}
     notes: list[str] = []

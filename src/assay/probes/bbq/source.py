@@ -18,7 +18,7 @@ from assay.files.opening import MOST_WHOLE, digest_of_file, open_bytes
 from assay.files.rows import BadRows
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
-from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, edition, has_targets, set_name
+from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, has_targets, load_edition, set_name
 from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Item
 from assay.probes.bbq.read_items import data_files, read_examples, stem
 from assay.probes.bbq.targets import TargetMetadata, find_named, find_targets, read_metadata, template_stereotypes
@@ -64,7 +64,7 @@ def of_edition(
     place: Path, name: str, language: str, categories: tuple[str, ...], defects: str, skip_bad: bool
 ) -> ItemSource:
     """The files of an edition at a place, in a language."""
-    own = edition(name)
+    own = load_edition(name)
     absent = [category for category in categories if own.categories and category not in own.categories]
     if absent:
         problem = f"{own.title} has no category {absent[0]!r}; it has {', '.join(own.categories)}."
@@ -107,7 +107,7 @@ def _read(source: ItemSource) -> Dataset:
 
 @lru_cache(maxsize=4)
 def _read_edition(source: ItemSource) -> Dataset:
-    own, bad = edition(source.edition), BadRows(source.skip_bad)
+    own, bad = load_edition(source.edition), BadRows(source.skip_bad)
     read = [each for path, _ in source.files for each in own.read(Path(path), bad)]
     wanted = [each for each in read if not source.categories or each.example.category in source.categories]
     if not wanted:
@@ -337,6 +337,6 @@ def published_set(name: str) -> tuple[str, DataSet | None]:
     """What BBQ or an edition is called, and its data set if that is pinned."""
     if name == ORIGINAL:
         return PROBE.title, _OFFICIAL
-    own = edition(name)
+    own = load_edition(name)
     called = own.data_set or name
     return own.title, next((each for each in PROBE.data_sets if each.pinned and each.name == called), None)

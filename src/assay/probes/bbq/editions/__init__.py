@@ -72,7 +72,7 @@ class Edition:
     parallel: str = ""
 
 
-def edition(name: str) -> Edition:
+def load_edition(name: str) -> Edition:
     """The set of this name, one of NAMES except BBQ itself."""
     found: Edition = import_module(f"{__name__}.{name}").EDITION
     return found
@@ -85,7 +85,7 @@ def has_targets(own: Edition) -> bool:
 
 def categories_of(name: str) -> Sequence[str]:
     """All categories of a set."""
-    return CATEGORIES if name == ORIGINAL else edition(name).categories
+    return CATEGORIES if name == ORIGINAL else load_edition(name).categories
 
 
 def absent_categories(name: str, asked: Iterable[str]) -> list[str]:
@@ -96,7 +96,7 @@ def absent_categories(name: str, asked: Iterable[str]) -> list[str]:
 
 def language_of(name: str, language: str) -> str:
     """The language of an edition that a setting asks for; raises UsageError if the set does not have it."""
-    known = ("en",) if name == ORIGINAL else edition(name).languages
+    known = ("en",) if name == ORIGINAL else load_edition(name).languages
     if language and language not in known:
         problem = f"language is {language!r}; edition={name} has {', '.join(known)}."
         raise UsageError(problem, f"--set language={known[0]}", code="bad-setting", key="language")
@@ -106,7 +106,7 @@ def language_of(name: str, language: str) -> str:
 def set_name(own: Edition, language: str) -> str:
     """A set as people read it, with the language if it has several.
 
-    >>> set_name(edition("mbbq"), "nl")
+    >>> set_name(load_edition("mbbq"), "nl")
     'MBBQ (Dutch)'
     """
     return f"{own.title} ({language_name(language)})" if len(own.languages) > 1 else own.title
