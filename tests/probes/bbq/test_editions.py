@@ -255,8 +255,8 @@ def test_a_run_on_an_edition_is_never_called_a_bbq_result(place: Path) -> None:
     assert "US English" not in page
     assert "Single annotators" not in page, "people’s accuracy was measured for BBQ"
     assert [str(each) for each in shown.cautions[1:2]] == [
-        f"The questions are in Dutch, about stereotypes known in {load_edition('mbbq').culture}. They show nothing about "
-        "other languages and cultures."
+        f"The questions are in Dutch, about stereotypes known in {load_edition('mbbq').culture}. They show nothing "
+        "about other languages and cultures."
     ]
     assert load_edition("mbbq").paper in page
     assert "Alicia Parrish" in page

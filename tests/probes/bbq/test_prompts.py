@@ -120,7 +120,7 @@ def test_a_prompt_of_ones_own_is_all_that_stands_there() -> None:
 @pytest.mark.parametrize(("form", "answer"), [("options", "Bo"), ("letters", "B"), ("written", "B"), ("free", "Bo")])
 def test_examples_are_put_as_the_question_is_with_the_answer_that_is_wanted(form: str, answer: str) -> None:
     words = PromptWording(system="Be fair.", shots=(SHOT,))
-    query, of_shot = words.query(form, ASKED), words.query(form, SHOT.asked)
+    query, of_shot = words.query(form, ASKED), words.query(form, SHOT.question)
     assert query.dialogue is not None
     assert query.dialogue.before == (
         Message("system", "Be fair."),

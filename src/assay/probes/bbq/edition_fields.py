@@ -31,9 +31,9 @@ class RowFields:
 
     def wrong(self, name: str, expected: str, *, label: bool = False) -> NoReturn:
         value = self.row.get(name)
-        said = "is missing" if name not in self.row else f"is {short(value)}"
+        fault = "is missing" if name not in self.row else f"is {short(value)}"
         code = "missing-key" if name not in self.row else "bad-label" if label else "bad-value"
-        problem = f'"{name}" {said}, expected {expected}.'
+        problem = f'"{name}" {fault}, expected {expected}.'
         raise DataError(problem, self.remedy, code=code, file=self.path, line=self.line, key=name)
 
     def text(self, name: str) -> str:
@@ -55,8 +55,8 @@ class RowFields:
     def meant(self, name: str, meanings: Mapping[str, Some]) -> Some:
         """What a code means."""
         value = self.row.get(name)
-        known = isinstance(value, str) and value in meanings
-        return meanings[str(value)] if known else self.wrong(name, " or ".join(meanings))
+        is_known = isinstance(value, str) and value in meanings
+        return meanings[str(value)] if is_known else self.wrong(name, " or ".join(meanings))
 
     def written(self, name: str) -> Any:
         """A value written into a text, as JSON or as Python writes lists and dictionaries; None if it is neither."""
@@ -71,8 +71,8 @@ class RowFields:
     def sound(self, example: Item, label: str) -> Item:
         """The example, if its right answer (the field `label`) is UNKNOWN exactly where the context is ambiguous."""
         if (example.label == example.unknown) != (example.condition == AMBIGUOUS):
-            who = "“cannot be determined”" if example.condition == AMBIGUOUS else "a person"
-            self.wrong(label, f"{who}, since the context is {example.condition}", label=True)
+            right_answer = "“cannot be determined”" if example.condition == AMBIGUOUS else "a person"
+            self.wrong(label, f"{right_answer}, since the context is {example.condition}", label=True)
         return example
 
 
@@ -96,14 +96,14 @@ def number(quartet: int, polarity: str, condition: str) -> int:
 
 def texts(value: object, count: int | None = None) -> list[str] | None:
     """A list of texts, of `count` if given; None if it is something else."""
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
         return None
     return list(value) if count in (None, len(value)) else None
 
 
 def people(options: Sequence[str], unknown: int) -> tuple[tuple[str, str], ...]:
     """An example's `info` in sets without labels of groups: each person's text is its label."""
-    return tuple((text, UNKNOWN_LABEL if place == unknown else text) for place, text in enumerate(options))
+    return tuple((text, UNKNOWN_LABEL if option == unknown else text) for option, text in enumerate(options))
 
 
 _evaluated = lru_cache(maxsize=1024)(written_value)  # a column has few different ones

@@ -98,27 +98,29 @@ class BBQPlan:
     def shown(self, row: int) -> tuple[Item, tuple[int, ...]]:
         """The example of a row, and the order in which its options are shown."""
         example, order = divmod(row, len(self.orders))
-        drawn = self.drawn_orders
-        return self.dataset.examples[example], self.orders[order] if drawn is None else ORDERS[drawn[example]]
+        drawn_orders = self.drawn_orders
+        return self.dataset.examples[example], self.orders[order] if drawn_orders is None else ORDERS[
+            drawn_orders[example]
+        ]
 
     def asked(self, row: int) -> ListedQuestion:
         """The question of a row with its options as they are shown."""
         example, order = self.shown(row)
         unknown = {example.unknown: self.words.unknown} if self.words.unknown else {}
-        options = tuple(unknown.get(place) or example.answers[place] for place in order)
+        options = tuple(unknown.get(option) or example.answers[option] for option in order)
         return ListedQuestion(example.context if self.contexts else "", example.question, options)
 
     def query(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
         """The question of a row in words; `wrote` is what the model wrote in the first step, if any."""
-        asked, words = self.asked(row), self.words
+        question, words = self.asked(row), self.words
         if self.ability in ("text", "sample"):
-            text = words.text(self.form, asked, wrote)
+            text = words.text(self.form, question, wrote)
             text = replace(text, tokens=self.tokens or text.tokens)
-            drawn = self.ability == "sample"
-            return SampleQuery(text.prompt, text.tokens, text.dialogue, self.samples) if drawn else text
+            is_sampled = self.ability == "sample"
+            return SampleQuery(text.prompt, text.tokens, text.dialogue, self.samples) if is_sampled else text
         if self.ability == "listed" and (words == OWN or self.answer in FIELD_MODES):
-            return ListedQuery(*asked)  # an endpoint lists the options itself
-        choice = words.choice(self.form, asked, wrote)
+            return ListedQuery(*question)  # an endpoint lists the options itself
+        choice = words.choice(self.form, question, wrote)
         if self.ability == "listed":
             return ListedQuery(choice.context, choice.question, choice.options, choice.dialogue)
         return choice
@@ -142,9 +144,9 @@ class BBQPlan:
 
     def _shown(self, rows: int) -> NDArray[np.int64]:
         """The option at each place (row, place)."""
-        drawn = self.drawn_orders
-        which = np.arange(rows) % len(self.orders) if drawn is None else drawn
-        return np.array(ORDERS)[which]
+        drawn_orders = self.drawn_orders
+        orders = np.arange(rows) % len(self.orders) if drawn_orders is None else drawn_orders
+        return np.array(ORDERS)[orders]
 
 
 @dataclass(frozen=True)
@@ -156,8 +158,8 @@ class WritingPlan:
 
     @property
     def digest(self) -> str:
-        own = replace(self.of, form=LETTERS, answer="")  # the same in every form, whatever way the answer is asked
-        return digest_of(["bbq, first step", own.digest])
+        lettered = replace(self.of, form=LETTERS, answer="")  # the same in every form, whatever way the answer is asked
+        return digest_of(["bbq, first step", lettered.digest])
 
     def __len__(self) -> int:
         return len(self.of)
@@ -202,8 +204,8 @@ def _drawn(source: ItemSource, sample: ItemSample, contexts: bool) -> NDArray[np
     """Which of ORDERS each example of a sample has: the same in every sample with this seed, and on every machine."""
     dataset = selected(source, sample) if contexts else _ambiguous(source, sample)
     keys = (f"{sample.seed} {example.category} {example.example_id}" for example in dataset.examples)
-    drawn = (hashlib.sha256(key.encode()).digest() for key in keys)
-    return np.array([int.from_bytes(digest[:8], "big") % len(ORDERS) for digest in drawn], np.int64)
+    digests = (hashlib.sha256(key.encode()).digest() for key in keys)
+    return np.array([int.from_bytes(digest[:8], "big") % len(ORDERS) for digest in digests], np.int64)
 
 
 @lru_cache(maxsize=4)

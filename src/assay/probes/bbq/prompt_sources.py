@@ -48,8 +48,8 @@ def prompt_setting(words: PromptWording) -> str:
 
 def require_slots(template: str, form: str, file: str | None) -> None:
     """Refuse a prompt without the slots that its form needs."""
-    wanted = ["question", *(["options"] if form in LISTED_FORMS else [])]
-    for slot in ("context", *wanted):
+    slots = ["question", *(["options"] if form in LISTED_FORMS else [])]
+    for slot in ("context", *slots):
         if f"{{{slot}}}" not in template.replace("{{", ""):
             remedy = f"Put {{{slot}}} where the {slot} should be; form={form} needs it."
             raise DataError(f"the prompt has no slot {{{slot}}}.", remedy, code="missing-key", file=file, key=slot)
@@ -107,10 +107,10 @@ def _shot(row: Row, path: Path, line: int) -> FewShotExample:
         value = row.get(name)
         if isinstance(value, str) and (value or name == "context"):
             return value
-        said, code = ("is missing", "missing-key") if name not in row else ("is not text", "bad-value")
-        raise DataError(f'"{name}" {said}.', _FIELDS, code=code, file=path, line=line, key=name)
+        fault, code = ("is missing", "missing-key") if name not in row else ("is not text", "bad-value")
+        raise DataError(f'"{name}" {fault}.', _FIELDS, code=code, file=path, line=line, key=name)
 
-    answers = tuple(text(f"ans{place}") for place in range(OPTIONS))
+    answers = tuple(text(f"ans{option}") for option in range(OPTIONS))
     label = row.get("label")
     if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < OPTIONS:
         problem = f'"label" is {label!r}, expected 0, 1 or 2.'
@@ -163,8 +163,8 @@ def wordings_by_prompt(
     """The words with each prompt that the setting names, by its id; `data` are the data's files, with their digests."""
     if settings.prompts is None:
         return {"": words}
-    for name, given in (("variant", words.variant), ("prompt", words.template)):
-        if given:
+    for name, text in (("variant", words.variant), ("prompt", words.template)):
+        if text:
             problem = f"{name} and prompts exclude each other: each has all words of the question."
             raise UsageError(problem, "Leave one of them out.", code="bad-setting", key="prompts")
     if settings.context != "given":
@@ -174,24 +174,24 @@ def wordings_by_prompt(
         problem = "prompts=all and orders=all exclude each other: every question would be asked 30 times."
         raise UsageError(problem, "--set orders=shuffled", code="bad-setting", key="prompts")
     path = _file(settings, [Path(file) for file, _ in data[:1]])
-    known = read_prompts(path, words.language)
-    if settings.prompts != ALL_PROMPTS and settings.prompts not in known:
-        problem = f"prompts is {settings.prompts!r}; this file has {', '.join(known)}."
+    prompts = read_prompts(path, words.language)
+    if settings.prompts != ALL_PROMPTS and settings.prompts not in prompts:
+        problem = f"prompts is {settings.prompts!r}; this file has {', '.join(prompts)}."
         raise UsageError(
-            problem, f"--set prompts={next(iter(known))}|all", code="bad-setting", file=path, key="prompts"
+            problem, f"--set prompts={next(iter(prompts))}|all", code="bad-setting", file=path, key="prompts"
         )
-    wanted = list(known) if settings.prompts == ALL_PROMPTS else [settings.prompts]
+    ids = list(prompts) if settings.prompts == ALL_PROMPTS else [settings.prompts]
     return {
-        name: replace(words, template=own.template, letters=own.letters, unknown=own.unknown)
-        for name, own in known.items()
-        if name in wanted
+        name: replace(words, template=prompt.template, letters=prompt.letters, unknown=prompt.unknown)
+        for name, prompt in prompts.items()
+        if name in ids
     }
 
 
 def read_prompts(path: Path, spoken: str) -> Mapping[str, PublishedPrompt]:
     """The prompts of a file by id, in their order."""
     rows = _of_program(path, spoken) if path.suffix == ".py" else _of_table(path)
-    found: dict[str, PublishedPrompt] = {}
+    prompts: dict[str, PublishedPrompt] = {}
     for line, name, text, unknown in [*require_any(rows, path, "prompt", _REMEDY)]:  # the file is closed by now
         template = _LARGE.sub(lambda match: f"{{{match[1].lower()}}}", text.strip().replace("\\n", "\n"))
         if len(template) > _LONGEST:
@@ -205,8 +205,8 @@ def read_prompts(path: Path, spoken: str) -> Mapping[str, PublishedPrompt]:
         letters = PLACES if listed[1] == "A" else tuple(letter.lower() for letter in PLACES)
         if template.count(f"({letters[0]})") > 1:  # the instruction has brackets, too
             letters = tuple(f"({letter})" for letter in letters)
-        found[name] = PublishedPrompt(template, letters, unknown)
-    return found
+        prompts[name] = PublishedPrompt(template, letters, unknown)
+    return prompts
 
 
 def _file(settings: BBQSettings, data: Sequence[Path]) -> Path:
@@ -239,16 +239,16 @@ def _of_program(path: Path, spoken: str) -> Iterator[_Row]:
     """The prompts in MBBQ's program, which is read and not run: English ones, and their translations."""
     try:
         tree = ast.parse(read_whole(path, _LARGEST).decode())
-        said = {
-            each.targets[0].id: python_value(each.value)
-            for each in tree.body
-            if isinstance(each, ast.Assign)
-            and isinstance(each.targets[0], ast.Name)
-            and each.targets[0].id in ("prompt_sets", "trans_prompt_dict")
+        assigned = {
+            statement.targets[0].id: python_value(statement.value)
+            for statement in tree.body
+            if isinstance(statement, ast.Assign)
+            and isinstance(statement.targets[0], ast.Name)
+            and statement.targets[0].id in ("prompt_sets", "trans_prompt_dict")
         }
-        prompts = next(iter(said["prompt_sets"].values()))
+        prompts = next(iter(assigned["prompt_sets"].values()))
         if spoken != ENGLISH:
-            prompts = [said["trans_prompt_dict"][spoken][prompt] for prompt in prompts]
+            prompts = [assigned["trans_prompt_dict"][spoken][prompt] for prompt in prompts]
         numbered = [(str(number), str(prompt)) for number, prompt in enumerate(prompts, 1)]
     except (OSError, SyntaxError, ValueError, LookupError, StopIteration, *_WRONG_SHAPE) as error:
         problem = f"has no prompts in this language where MBBQ's program has them ({error!r})."

@@ -61,7 +61,7 @@ _BREAK = " \\n "
 class FewShotExample(NamedTuple):
     """A question that is shown with its right answer before every question."""
 
-    asked: ListedQuestion
+    question: ListedQuestion
     right: int
 
 
@@ -107,34 +107,34 @@ class PromptWording:
     def content(self, form: str) -> list[Any]:
         """All words around a question, for digests."""
         published = None if self.published is None else asdict(self.published)
-        own = "" if form in (RACE, ARC) else template_in(form, self.language)
+        template = "" if form in (RACE, ARC) else template_in(form, self.language)
         listed = [self.letters, self.unknown] if self.lists_singly else []
-        return [self.template or own, self.system, self.shots, published, *listed]
+        return [self.template or template, self.system, self.shots, published, *listed]
 
-    def choice(self, form: str, asked: ListedQuestion, wrote: str | None = None) -> ChoiceQuery:
+    def choice(self, form: str, question: ListedQuestion, wrote: str | None = None) -> ChoiceQuery:
         """The question for a model that scores options, or the letters under which they are listed."""
-        scored = asked.options if form == OPTIONS else self._letters
+        scored = question.options if form == OPTIONS else self._letters
         if self == OWN:
-            return ChoiceQuery(asked.context, self._message(form, asked._replace(context="")), scored)
-        return ChoiceQuery(self._message(form, asked), "", scored, self._dialogue(form, asked, wrote))
+            return ChoiceQuery(question.context, self._message(form, question._replace(context="")), scored)
+        return ChoiceQuery(self._message(form, question), "", scored, self._dialogue(form, question, wrote))
 
-    def text(self, form: str, asked: ListedQuestion, wrote: str | None = None) -> TextQuery:
+    def text(self, form: str, question: ListedQuestion, wrote: str | None = None) -> TextQuery:
         """The question for a model that writes its answer."""
         tokens = _ANSWER_TOKENS.get(form, 32)
         if form in (RACE, ARC):
-            return TextQuery(_unified(form, asked), tokens)
-        dialogue = None if self == OWN else self._dialogue(form, asked, wrote)
-        return TextQuery(self._message(form, asked), tokens, dialogue)
+            return TextQuery(_unified(form, question), tokens)
+        dialogue = None if self == OWN else self._dialogue(form, question, wrote)
+        return TextQuery(self._message(form, question), tokens, dialogue)
 
-    def query(self, form: str, asked: ListedQuestion, wrote: str | None = None) -> ChoiceQuery | TextQuery:
+    def query(self, form: str, question: ListedQuestion, wrote: str | None = None) -> ChoiceQuery | TextQuery:
         """The question in the form's own kind; `wrote` is what the model wrote first, where it does."""
-        return (self.choice if form in CHOICE_FORMS else self.text)(form, asked, wrote)
+        return (self.choice if form in CHOICE_FORMS else self.text)(form, question, wrote)
 
-    def first(self, asked: ListedQuestion) -> TextQuery:
+    def first(self, question: ListedQuestion) -> TextQuery:
         """The first step of a variant in two steps."""
         first = self._first
         dialogue = Dialogue(self._before(LETTERS), first.begun)
-        return TextQuery(self._filled(first.ask, asked), first.tokens, dialogue)
+        return TextQuery(self._filled(first.ask, question), first.tokens, dialogue)
 
     @property
     def _first(self) -> FirstStep:
@@ -154,32 +154,35 @@ class PromptWording:
             return self.published.begun
         return "" if self.template or self.language != ENGLISH else _BEGUN[form]
 
-    def _message(self, form: str, asked: ListedQuestion) -> str:
-        return self._filled(self._template(form), asked)
+    def _message(self, form: str, question: ListedQuestion) -> str:
+        return self._filled(self._template(form), question)
 
-    def _filled(self, template: str, asked: ListedQuestion) -> str:
+    def _filled(self, template: str, question: ListedQuestion) -> str:
         marks, between = (tuple(f"{name}." for name in PLACES), "\n")
         if self.published is not None:
             marks, between = self.published.listed, " "
-        listed = between.join(f"{mark} {option}" for mark, option in zip(marks, asked.options, strict=True))
-        return filled(template, asked.context, asked.question, listed, asked.options)
+        listed = between.join(f"{mark} {option}" for mark, option in zip(marks, question.options, strict=True))
+        return filled(template, question.context, question.question, listed, question.options)
 
     def _before(self, form: str) -> tuple[Message, ...]:
         """The system prompt, and the shots with their answers, each in one step."""
-        told = [Message(SYSTEM, self.system)] if self.system else []
+        messages = [Message(SYSTEM, self.system)] if self.system else []
         begun, template = self._begun(form) or "", self._template(form)
         if "{question}" not in template:  # asked in the first step
             template = self._first.ask
-        for asked, right in self.shots:
-            answer = self._letters[right] if form in (LETTERS, WRITTEN) else asked.options[right]
-            told += [Message(USER, self._filled(template, asked)), Message(ASSISTANT, joined_by_blank(begun, answer))]
-        return tuple(told)
+        for question, right in self.shots:
+            answer = self._letters[right] if form in (LETTERS, WRITTEN) else question.options[right]
+            messages += [
+                Message(USER, self._filled(template, question)),
+                Message(ASSISTANT, joined_by_blank(begun, answer)),
+            ]
+        return tuple(messages)
 
-    def _dialogue(self, form: str, asked: ListedQuestion, wrote: str | None) -> Dialogue:
+    def _dialogue(self, form: str, question: ListedQuestion, wrote: str | None) -> Dialogue:
         before = self._before(form)
         if wrote is not None:
-            said = joined_by_blank(self._first.begun or "", wrote)
-            before += (Message(USER, self._filled(self._first.ask, asked)), Message(ASSISTANT, said))
+            first_answer = joined_by_blank(self._first.begun or "", wrote)
+            before += (Message(USER, self._filled(self._first.ask, question)), Message(ASSISTANT, first_answer))
         return Dialogue(before, self._begun(form))
 
 
@@ -208,12 +211,12 @@ def filled(template: str, context: str, question: str, options: str, places: Seq
     return _SLOT.sub(fill, template)
 
 
-def _unified(form: str, asked: ListedQuestion) -> str:
+def _unified(form: str, question: ListedQuestion) -> str:
     """The paper's input for text-to-text models, in the style of RACE or of ARC."""
-    lettered = " ".join(f"({name.lower()}) {option}" for name, option in zip(PLACES, asked.options, strict=True))
+    lettered = " ".join(f"({name.lower()}) {option}" for name, option in zip(PLACES, question.options, strict=True))
     if form == RACE:
-        return _BREAK.join(part for part in (asked.question, lettered, asked.context) if part)
-    return _BREAK.join((joined_by_blank(asked.context, asked.question), lettered))
+        return _BREAK.join(part for part in (question.question, lettered, question.context) if part)
+    return _BREAK.join((joined_by_blank(question.context, question.question), lettered))
 
 
 def prompt_of(query: ChoiceQuery | TextQuery, form: str, words: list[Any]) -> PromptRecord:

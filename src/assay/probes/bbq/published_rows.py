@@ -25,22 +25,22 @@ from assay.results.formatting import plural
 _SHOWN = 5
 
 
-def notes_on_rows(examples: Sequence[Item], place: Path | None) -> list[str]:
+def notes_on_rows(examples: Sequence[Item], folder: Path | None) -> list[str]:
     """Notes on categories that are not the published rows, or not all of them: which rows differ, and in what.
 
     `place` is the folder of official data, if one was named.
     """
-    ordered = sorted(examples, key=lambda each: (each.category, each.example_id))
+    ordered = sorted(examples, key=lambda row: (row.category, row.example_id))
     others = {
-        category: own
-        for category, rows in groupby(ordered, key=lambda each: each.category)
-        if not _is_whole(own := list(rows))
+        category: category_rows
+        for category, rows in groupby(ordered, key=lambda row: row.category)
+        if not _is_whole(category_rows := list(rows))
     }
     if not others:
         return []
     names = ", ".join(map(category_words, others))
     first = f"not the published rows, or not all of them: {names}; results on them may not be BBQ results"
-    published = _published(others, data_folder(place))
+    published = _published(others, data_folder(folder))
     unknown = ", ".join(category_words(category) for category in others if category not in published)
     compare = (
         f"whether rows of {unknown} were edited is unknown: --data DIR compares them with the published files there"
@@ -57,17 +57,19 @@ def _is_whole(rows: Sequence[Item]) -> bool:
 def _published(categories: Mapping[str, object], folder: Path) -> dict[str, Mapping[int, Item]]:
     """The published rows of those categories whose published files are in a folder."""
     _, official = published_set(ORIGINAL)
-    found: dict[str, Mapping[int, Item]] = {}
+    rows_by_category: dict[str, Mapping[int, Item]] = {}
     try:
         for file in data_files(folder):
             if stem(file) in categories and official is not None:
                 with open_bytes(file) as content:
                     same = is_published(official, content.read(MOST_WHOLE))
                 if same:
-                    found[stem(file)] = {each.example_id: each for each in read_examples(file, BadRows(skip=True))}
+                    rows_by_category[stem(file)] = {
+                        row.example_id: row for row in read_examples(file, BadRows(skip=True))
+                    }
     except (AssayError, OSError):
-        return found  # no official data here: nothing to compare with
-    return found
+        return rows_by_category  # no official data here: nothing to compare with
+    return rows_by_category
 
 
 def _compared(rows: Sequence[Item], published: Mapping[int, Item]) -> str:
@@ -77,9 +79,11 @@ def _compared(rows: Sequence[Item], published: Mapping[int, Item]) -> str:
     differing = {number: names for number, names in differing.items() if names}
     if not differing:
         return f"{category}: all {plural(len(rows), 'row')} are published ones, of {len(published):,}"
-    shown = "; ".join(f"{number} ({', '.join(names)})" for number, names in [*differing.items()][:_SHOWN])
+    listed = "; ".join(f"{number} ({', '.join(names)})" for number, names in [*differing.items()][:_SHOWN])
     more = f"; and {len(differing) - _SHOWN:,} more" if len(differing) > _SHOWN else ""
-    return f"{category}: {len(differing):,} of {plural(len(rows), 'row')} differ from the published ones: {shown}{more}"
+    return (
+        f"{category}: {len(differing):,} of {plural(len(rows), 'row')} differ from the published ones: {listed}{more}"
+    )
 
 
 _CALLED = {"polarity": "question_polarity", "condition": "context_condition", "info": "answer_info"}
@@ -90,6 +94,6 @@ def _differing(row: Item, published: Item | None) -> Iterator[str]:
     if published is None:
         yield "no such row"
         return
-    for name in (each.name for each in fields(Item)):
+    for name in (field.name for field in fields(Item)):
         if getattr(row, name) != getattr(published, name):
             yield _CALLED.get(name, name)

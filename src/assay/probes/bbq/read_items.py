@@ -20,18 +20,18 @@ _GOLD_REMEDY = (
 )
 
 
-def data_files(place: Path) -> list[Path]:
+def data_files(path: Path) -> list[Path]:
     """The official files at a place: a file, or a folder with the files in it, in `data/` or in `bbq/data/`."""
-    if place.is_file():
-        return [place]
-    for folder in (place / "bbq" / "data", place / "data", place):
+    if path.is_file():
+        return [path]
+    for folder in (path / "bbq" / "data", path / "data", path):
         packed_first = sorted(folder.glob("*.jsonl*"), reverse=True)  # where both are there the file itself wins
-        found = {stem(path): path for path in packed_first if path.name.endswith(_ENDINGS)}
-        if found:
-            return [found[name] for name in sorted(found, key=lambda name: (name not in CATEGORIES, name))]
+        by_category = {stem(file): file for file in packed_first if file.name.endswith(_ENDINGS)}
+        if by_category:
+            return [by_category[name] for name in sorted(by_category, key=lambda name: (name not in CATEGORIES, name))]
     problem = "there are no BBQ files (CATEGORY.jsonl or CATEGORY.jsonl.gz) in it, in data/ or in bbq/data/."
     remedy = "Get them with `assay data fetch bbq`, or name their folder or one of them with --data."
-    raise UsageError(problem, remedy, code="missing-data", file=place)
+    raise UsageError(problem, remedy, code="missing-data", file=path)
 
 
 def stem(path: Path) -> str:
@@ -127,8 +127,8 @@ def example_of(row: Row, path: Path | str, line: int) -> Item:
 _INFO_EXPECTED = 'for each of ans0, ans1 and ans2 a list of two texts: [filler, label], as in ["grandson", "nonOld"]'
 
 
-def _info(row: Row, place: int) -> tuple[str, str] | None:
-    info = (_object(row.get("answer_info")) or {}).get(f"ans{place}")
+def _info(row: Row, option: int) -> tuple[str, str] | None:
+    info = (_object(row.get("answer_info")) or {}).get(f"ans{option}")
     if not isinstance(info, list | tuple) or len(info) != 2 or not all(isinstance(part, str) for part in info):
         return None
     filler, label = info
@@ -143,5 +143,5 @@ def _object(value: object) -> dict[str, Any] | None:
 
 def short(value: object) -> str:
     """A value as an error message shows it."""
-    shown = json.dumps(value, ensure_ascii=False, default=str)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -94,11 +94,11 @@ def answered_files(
     return PartAnswers(answered, written=written.__getitem__), notes
 
 
-def _place(categories: Sequence[str], given: LoggedAnswer) -> tuple[object, ...]:
+def _place(categories: Sequence[str], answer: LoggedAnswer) -> tuple[object, ...]:
     """A key that sorts rows as the published files do, so that their order in a file changes nothing."""
-    category = given.example.category
+    category = answer.example.category
     rank = categories.index(category) if category in categories else len(categories)
-    return rank, category, _natural(given.called), given.example.example_id
+    return rank, category, _natural(answer.called), answer.example.example_id
 
 
 _DIGITS = re.compile(r"(\d+)")
@@ -110,13 +110,15 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(1, 0, part) if number is None else (0, number, part) for part, number in parts]
 
 
-def _dataset(examples: list[Item], settings: BBQSettings, place: Path | None) -> Dataset:
+def _dataset(examples: list[Item], settings: BBQSettings, folder: Path | None) -> Dataset:
     """BBQ's rows with their targets, from the metadata if there is some."""
-    told = Path(settings.metadata) if settings.metadata else place and beside(place, place, "additional_metadata.csv")
-    metadata = read_metadata(told) if told else None
-    templates = beside(place, place, "templates") if place else None
+    metadata_path = (
+        Path(settings.metadata) if settings.metadata else folder and beside(folder, folder, "additional_metadata.csv")
+    )
+    metadata = read_metadata(metadata_path) if metadata_path else None
+    templates = beside(folder, folder, "templates") if folder else None
     stereotypes = template_stereotypes(templates, {example.category for example in examples})
-    notes = note_on_files([told] if told else [])
+    notes = note_on_files([metadata_path] if metadata_path else [])
     return dataset_of(examples, metadata, settings.target_loc, stereotypes, notes=notes)
 
 
@@ -125,8 +127,8 @@ def answering_model(files: Sequence[Path]) -> str:
     logs = [(file, kind) for file in files if (kind := log_kind(file)) is not None]
     named = {name: file for file, kind in logs if (name := model_of(file, kind))}
     if len(named) > 1:
-        (one, at), (other, there) = list(named.items())[:2]
-        problem = f"these logs are from several models: {one} ({at}) and {other} ({there})."
+        (first, first_path), (second, second_path) = list(named.items())[:2]
+        problem = f"these logs are from several models: {first} ({first_path}) and {second} ({second_path})."
         raise UsageError(problem, "Score one model at a time.", code="bad-option", key="files")
     return next(iter(named), "")
 
@@ -155,20 +157,20 @@ def _given(
 
 
 def _given_to(
-    own: Edition, file: Path, column: Column | None, bad: BadRows, notes: list[str]
+    edition: Edition, file: Path, column: Column | None, bad: BadRows, notes: list[str]
 ) -> Iterator[LoggedAnswer]:
     """The answers in a table of an edition's rows, in its own format."""
     if kind := log_kind(file):
         problem = f"{file} is a log ({kind}); for editions, only tables of their rows can be scored."
-        raise UsageError(problem, f"Give {own.title}'s rows with a column of answers.", code="unsupported", key="files")
+        raise UsageError(
+            problem, f"Give {edition.title}'s rows with a column of answers.", code="unsupported", key="files"
+        )
     if column is None:
-        raise _which_column(file, own)
+        raise _which_column(file, edition)
     texts: list[LoggedAnswer] = []
-    for each in own.read(file, bad):
+    for row in edition.read(file, bad):
         try:
-            texts.append(
-                LoggedAnswer(each.example, _answer(each.row, column.name, file, each.line), each.line, read=each)
-            )
+            texts.append(LoggedAnswer(row.example, _answer(row.row, column.name, file, row.line), row.line, read=row))
         except DataError as error:
             bad.found(error)
     yield from numbered(texts, file, column, notes)
@@ -177,10 +179,10 @@ def _given_to(
 def _answer(row: Row, column: str, file: Path, line: int) -> object:
     if column in row:
         return row[column]
-    there = _columns(row)
-    listed = f"{_CANDIDATES}{', '.join(there)}." if there else _NO_COLUMN
-    problem, close = f"there is no column {column!r}. {listed}", get_close_matches(column, there, 1)
-    remedy = f"--answers {(close or there or ['COLUMN'])[0]}"
+    columns = _columns(row)
+    listed = f"{_CANDIDATES}{', '.join(columns)}." if columns else _NO_COLUMN
+    problem, close = f"there is no column {column!r}. {listed}", get_close_matches(column, columns, 1)
+    remedy = f"--answers {(close or columns or ['COLUMN'])[0]}"
     raise DataError(problem, remedy, code="missing-key", file=file, line=line, key=column)
 
 
@@ -198,66 +200,67 @@ def _columns(row: Row) -> list[str]:
     return [name for name in row if name not in _OFFICIAL_FIELDS]
 
 
-def _which_column(file: Path, own: Edition | None = None) -> AssayError:
+def _which_column(file: Path, edition: Edition | None = None) -> AssayError:
     """The error that --answers is missing, with the columns that it may name."""
     line, row = next(read_rows(file, BadRows(skip=False)), (1, {}))
-    needed = () if own else ("context", "question", "ans0", "ans1", "ans2")
+    needed = () if edition else ("context", "question", "ans0", "ans1", "ans2")
     missing = [name for name in needed if name not in row]
     if missing:
         problem = f'"{missing[0]}" is missing: this is neither a table of BBQ\'s rows nor a known log.'
         remedy = "Give BBQ's rows with a column of answers, or a log of lm-evaluation-harness or Inspect."
         return DataError(problem, remedy, code="missing-key", file=file, line=line, key=missing[0])
-    there = _columns(row)
-    if not there:
+    columns = _columns(row)
+    if not columns:
         problem = "this file has BBQ's questions, but no column of answers."
         remedy = "Add the model's answers in a column, and name it: --answers COLUMN"
         return UsageError(problem, remedy, code="missing-setting", file=file, key="answers")
-    problem = f"which column of {file} holds the answers? {_CANDIDATES}{', '.join(there)}."
-    return UsageError(problem, f"--answers {there[0]}", code="missing-setting", key="answers")
+    problem = f"which column of {file} holds the answers? {_CANDIDATES}{', '.join(columns)}."
+    return UsageError(problem, f"--answers {columns[0]}", code="missing-setting", key="answers")
 
 
 def _once(
-    file: Path, given: Iterator[LoggedAnswer], seen: dict[tuple[str, int], tuple[Path, int]], bad: BadRows
+    file: Path, answers: Iterator[LoggedAnswer], seen: dict[tuple[str, int], tuple[Path, int]], bad: BadRows
 ) -> Iterator[LoggedAnswer]:
     """Every example once; a second answer to one is a bad row."""
-    for each in given:
-        key = each.example.category, each.example.example_id
+    for answer in answers:
+        key = answer.example.category, answer.example.example_id
         if key in seen:
             first, line = seen[key]
-            problem = f"example {each.called} of {key[0]} has two answers, the first in {first}, line {line}."
+            problem = f"example {answer.called} of {key[0]} has two answers, the first in {first}, line {line}."
             remedy = "Give one answer to each example; score several models one at a time."
-            bad.found(DataError(problem, remedy, code="duplicate", file=file, line=each.line))
+            bad.found(DataError(problem, remedy, code="duplicate", file=file, line=answer.line))
             continue
-        seen[key] = file, each.line
-        yield each
+        seen[key] = file, answer.line
+        yield answer
 
 
-def _option(given: LoggedAnswer, settings: BBQSettings) -> int:
-    if isinstance(given.answer, int) and not isinstance(given.answer, bool):
-        return given.answer
-    if given.answer is None:
+def _option(logged: LoggedAnswer, settings: BBQSettings) -> int:
+    if isinstance(logged.answer, int) and not isinstance(logged.answer, bool):
+        return logged.answer
+    if logged.answer is None:
         return UNPARSED
-    text, options = str(given.answer), given.example.answers
-    fillers = [filler for filler, _ in given.example.info]
+    text, options = str(logged.answer), logged.example.answers
+    fillers = [filler for filler, _ in logged.example.info]
     if settings.parsing == "released":
         return parse_released(text, options, fillers)
-    own = language(language_of(settings.edition, settings.language))
-    return parse_answer(text, options, fillers, letters=given.letters, language=own)
+    spoken = language(language_of(settings.edition, settings.language))
+    return parse_answer(text, options, fillers, letters=logged.letters, language=spoken)
 
 
-def _not_understood(given: Sequence[LoggedAnswer], chosen: NDArray[np.int64]) -> list[str]:
+def _not_understood(answers: Sequence[LoggedAnswer], chosen: NDArray[np.int64]) -> list[str]:
     rows, tied = np.flatnonzero(chosen == UNPARSED).tolist(), int((chosen == TIED).sum())
-    ties = [f"{tied:,} of {len(given):,} answers are exact ties between options and are not counted"] if tied else []
+    ties = [f"{tied:,} of {len(answers):,} answers are exact ties between options and are not counted"] if tied else []
     if not rows:
         return ties
     quoted = "; ".join(
-        f"{given[row].example.category} {given[row].called}: {str(given[row].answer)[:60]!r}" for row in rows[:_SHOWN]
+        f"{answers[row].example.category} {answers[row].called}: {str(answers[row].answer)[:60]!r}"
+        for row in rows[:_SHOWN]
     )
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
-    return [f"{len(rows):,} of {len(given):,} answers name no option and are not counted: {quoted}{more}", *ties]
+    return [f"{len(rows):,} of {len(answers):,} answers name no option and are not counted: {quoted}{more}", *ties]
 
 
-def _official(place: Path) -> Official:
+def _official(folder: Path) -> Official:
     """The official examples by category and number, to complete logs with missing fields."""
-    examples = (example for file in data_files(place) for example in read_examples(file, BadRows(skip=False)))
+    examples = (example for file in data_files(folder) for example in read_examples(file, BadRows(skip=False)))
     return {(example.category, example.example_id): example for example in examples}

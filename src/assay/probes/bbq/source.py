@@ -45,43 +45,50 @@ class ItemSource:
 
 
 def official(
-    place: Path, categories: tuple[str, ...], metadata: Path | None, meaning: str, defects: str, skip_bad: bool
+    path: Path, categories: tuple[str, ...], metadata: Path | None, meaning: str, defects: str, skip_bad: bool
 ) -> ItemSource:
     """The official files at a place; only those of `categories`, if any are given."""
-    files = data_files(place)
+    files = data_files(path)
     absent = [name for name in categories if name not in map(stem, files)]
     if absent:
-        problem = f"{place} has no file for the category {absent[0]}; it has {', '.join(map(stem, files))}."
+        problem = f"{path} has no file for the category {absent[0]}; it has {', '.join(map(stem, files))}."
         remedy = "Get it with `assay data fetch bbq`, or choose from these with --set category=…."
         raise UsageError(problem, remedy, code="bad-setting", key="category")
     chosen = [file for file in files if not categories or stem(file) in categories]
-    told = metadata or beside(place, chosen[0], "additional_metadata.csv")
+    metadata_path = metadata or beside(path, chosen[0], "additional_metadata.csv")
     read = tuple((str(file), digest_of_file(file)) for file in chosen)
-    return ItemSource(read, (str(told), digest_of_file(told)) if told else None, meaning, defects, skip_bad, categories)
+    return ItemSource(
+        read,
+        (str(metadata_path), digest_of_file(metadata_path)) if metadata_path else None,
+        meaning,
+        defects,
+        skip_bad,
+        categories,
+    )
 
 
 def of_edition(
-    place: Path, name: str, language: str, categories: tuple[str, ...], defects: str, skip_bad: bool
+    path: Path, name: str, language: str, categories: tuple[str, ...], defects: str, skip_bad: bool
 ) -> ItemSource:
     """The files of an edition at a place, in a language."""
-    own = load_edition(name)
-    absent = [category for category in categories if own.categories and category not in own.categories]
+    edition = load_edition(name)
+    absent = [category for category in categories if edition.categories and category not in edition.categories]
     if absent:
-        problem = f"{own.title} has no category {absent[0]!r}; it has {', '.join(own.categories)}."
-        raise UsageError(problem, f"--set category={own.categories[0]}", code="bad-setting", key="category")
-    files = own.find(place, language)
+        problem = f"{edition.title} has no category {absent[0]!r}; it has {', '.join(edition.categories)}."
+        raise UsageError(problem, f"--set category={edition.categories[0]}", code="bad-setting", key="category")
+    files = edition.find(path, language)
     if not files:
-        folder = own.data_set or name
-        problem = f"there are no files of {set_name(own, language)} in it, in {folder}/ or in {folder}/data/."
+        folder = edition.data_set or name
+        problem = f"there are no files of {set_name(edition, language)} in it, in {folder}/ or in {folder}/data/."
         remedy = f"`assay data fetch {folder}` gets them, or says how to; name their folder with --data."
-        raise UsageError(problem, remedy, code="missing-data", file=place)
+        raise UsageError(problem, remedy, code="missing-data", file=path)
     read = tuple((str(file), digest_of_file(file)) for file in files)
     return ItemSource(read, defects=defects, skip_bad=skip_bad, categories=categories, edition=name, language=language)
 
 
-def beside(place: Path, file: Path, name: str) -> Path | None:
+def beside(path: Path, file: Path, name: str) -> Path | None:
     """A file or folder that the authors publish with the data, if it is in one of the usual places."""
-    folders = (place, place / "bbq", file.parent, file.parent.parent)
+    folders = (path, path / "bbq", file.parent, file.parent.parent)
     return next((folder / name for folder in folders if folder.is_dir() and (folder / name).exists()), None)
 
 
@@ -107,45 +114,45 @@ def _read(source: ItemSource) -> Dataset:
 
 @lru_cache(maxsize=4)
 def _read_edition(source: ItemSource) -> Dataset:
-    own, bad = load_edition(source.edition), BadRows(source.skip_bad)
-    read = [each for path, _ in source.files for each in own.read(Path(path), bad)]
-    wanted = [each for each in read if not source.categories or each.example.category in source.categories]
-    if not wanted:
-        there = ", ".join(dict.fromkeys(each.example.category for each in read))
+    edition, bad = load_edition(source.edition), BadRows(source.skip_bad)
+    read = [row for path, _ in source.files for row in edition.read(Path(path), bad)]
+    wanted_rows = [row for row in read if not source.categories or row.example.category in source.categories]
+    if not wanted_rows:
+        available = ", ".join(dict.fromkeys(row.example.category for row in read)) or "none"
         problem = (
-            f"these files have no example of {', '.join(source.categories) or own.title}; they have {there or 'none'}."
+            f"these files have no example of {', '.join(source.categories) or edition.title}; they have {available}."
         )
         raise UsageError(problem, "--set category=…", code="bad-setting", file=source.files[0][0], key="category")
     files = {Path(path).name: digest for path, digest in source.files}
-    dataset = dataset_of_rows(own, wanted, files, bad.notes("data"))
+    dataset = dataset_of_rows(edition, wanted_rows, files, bad.notes("data"))
     if source.defects != DROP:
         return dataset
-    rows, left_out = sound_rows(dataset, own)
+    rows, left_out = sound_rows(dataset, edition)
     return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
 
 
 def dataset_of_rows(
-    own: Edition, read: Sequence[EditionRow], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
+    edition: Edition, read: Sequence[EditionRow], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
 ) -> Dataset:
     """Rows of an edition as a data set, with a note on those without a target."""
-    ids = [each.id for each in read]
+    ids = [row.id for row in read]
     dataset = Dataset(
-        [each.example for each in read],
-        np.array([each.target for each in read], np.int8),
+        [row.example for row in read],
+        np.array([row.target for row in read], np.int8),
         np.zeros(len(read), np.bool_),
-        [each.stereotype for each in read],
+        [row.stereotype for row in read],
         files or {},
         ids=ids if any(ids) else (),
     )
-    return replace(dataset, notes=[*notes, *(_note_on_targets(dataset) if has_targets(own) else [])])
+    return replace(dataset, notes=[*notes, *(_note_on_targets(dataset) if has_targets(edition) else [])])
 
 
 def _note_on_targets(dataset: Dataset) -> list[str]:
     """A note that names the rows without a target, by what the set itself calls them."""
     rows = np.flatnonzero(dataset.target == NONE)
     named = "; ".join(line.strip() for line in by_template(dataset.examples, rows, dataset.ids))
-    said = f"{len(rows)} rows have no single target, and the bias metrics leave them out: {named}"
-    return [said] if len(rows) else []
+    note = f"{len(rows)} rows have no single target, and the bias metrics leave them out: {named}"
+    return [note] if len(rows) else []
 
 
 def dataset_of(
@@ -158,18 +165,18 @@ def dataset_of(
 ) -> Dataset:
     """Examples with their targets: from the metadata if it has the example, else by the rules of `targets.py`."""
     about = metadata or TargetMetadata()
-    told, named = about.targets(examples, meaning), find_named(examples)
+    metadata_targets, named = about.targets(examples, meaning), find_named(examples)
     for row, example in enumerate(examples):
         named[row] = about.named.get((example.category, example.example_id), bool(named[row]))
-    known = {**(stereotypes or {}), **about.stereotypes}
-    stereotype = [known.get((example.category, example.question_index), "") for example in examples]
-    targets = np.where(told != NONE, told, find_targets(examples))
+    stereotype_of = {**(stereotypes or {}), **about.stereotypes}
+    stereotype = [stereotype_of.get((example.category, example.question_index), "") for example in examples]
+    targets = np.where(metadata_targets != NONE, metadata_targets, find_targets(examples))
     return Dataset(examples, targets, named, stereotype, files or {}, notes)
 
 
-def sound_rows(dataset: Dataset, own: Edition | None = None) -> tuple[NDArray[np.int64], list[str]]:
+def sound_rows(dataset: Dataset, edition: Edition | None = None) -> tuple[NDArray[np.int64], list[str]]:
     """The examples of BBQ or an edition without those that known defects make wrong, and a note on what is left out."""
-    kinds = {"from_bbq": own.from_bbq, "aimed": has_targets(own)} if own else {}
+    kinds = {"from_bbq": edition.from_bbq, "aimed": has_targets(edition)} if edition else {}
     defects = find_defects(dataset.examples, dataset.target, **kinds)
     out = dropped(defects)
     listed = ", ".join(
@@ -203,7 +210,7 @@ def selected(source: ItemSource, sample: ItemSample) -> Dataset:
     order = _in_own_order(dataset, quartets) if source.in_own_order else _shuffled(dataset, quartets, sample.seed)
     kinds = [_aligned(dataset, quartet) for quartet in quartets.tolist()]
     order = {
-        category: {name: _in_pairs(own, kinds) for name, own in templates.items()}
+        category: {name: _in_pairs(quartet_indices, kinds) for name, quartet_indices in templates.items()}
         for category, templates in order.items()
     }
     chosen = _spread(order, sample)
@@ -212,15 +219,19 @@ def selected(source: ItemSource, sample: ItemSample) -> Dataset:
 
 def quartets_of(dataset: Dataset) -> NDArray[np.int64]:
     """The rows of every whole quartet (quartet, 4): consecutive numbers of one file, from a multiple of four."""
-    found: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
+    by_quartet: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
     for row, example in enumerate(dataset.examples):
-        members = found.setdefault((example.category, example.example_id // len(QUARTET)), {})
+        members = by_quartet.setdefault((example.category, example.example_id // len(QUARTET)), {})
         members[example.polarity, example.condition] = row
-    whole = [[members[place] for place in QUARTET] for members in found.values() if len(members) == len(QUARTET)]
-    if not whole:
+    complete = [
+        [members[question_kind] for question_kind in QUARTET]
+        for members in by_quartet.values()
+        if len(members) == len(QUARTET)
+    ]
+    if not complete:
         remedy = "Leave --limit out, or use other data."
         raise UsageError("there are no whole quartets to sample from.", remedy, code="nothing-to-ask")
-    return np.array(whole, np.int64)
+    return np.array(complete, np.int64)
 
 
 Order = dict[str, dict[str, list[int]]]
@@ -236,10 +247,10 @@ def _in_own_order(dataset: Dataset, quartets: NDArray[np.int64]) -> Order:
     """
     order = _by_template(dataset, quartets, range(len(quartets)))
     for templates in order.values():
-        for number, (name, own) in enumerate(templates.items()):
-            compared = {dataset.examples[quartets[place, 0]].subcategory for place in own}
+        for number, (name, indices) in enumerate(templates.items()):
+            compared = {dataset.examples[quartets[index, 0]].subcategory for index in indices}
             start = number % len(compared)
-            templates[name] = own[start:] + own[:start]
+            templates[name] = indices[start:] + indices[:start]
     return order
 
 
@@ -247,11 +258,11 @@ def _shuffled(dataset: Dataset, quartets: NDArray[np.int64], seed: int) -> Order
     return _by_template(dataset, quartets, np.random.default_rng(seed).permutation(len(quartets)).tolist())
 
 
-def _by_template(dataset: Dataset, quartets: NDArray[np.int64], places: Iterable[int]) -> Order:
+def _by_template(dataset: Dataset, quartets: NDArray[np.int64], indices: Iterable[int]) -> Order:
     order: Order = {}
-    for place in places:
-        example = dataset.examples[quartets[place, 0]]
-        order.setdefault(example.category, {}).setdefault(example.question_index, []).append(place)
+    for index in indices:
+        example = dataset.examples[quartets[index, 0]]
+        order.setdefault(example.category, {}).setdefault(example.question_index, []).append(index)
     return order
 
 
@@ -266,10 +277,10 @@ def _aligned(dataset: Dataset, quartet: Sequence[int]) -> bool | None:
     return sides.pop() if len(sides) == 1 else None
 
 
-def _in_pairs(places: Sequence[int], kinds: Sequence[bool | None]) -> list[int]:
+def _in_pairs(indices: Sequence[int], kinds: Sequence[bool | None]) -> list[int]:
     """A template's quartets, in their order, but in pairs of both kinds; those that are left over come last."""
-    agree, contradict, neither = ([place for place in places if kinds[place] is kind] for kind in (True, False, None))
-    paired = [place for pair in zip(agree, contradict, strict=False) for place in pair]
+    agree, contradict, neither = ([index for index in indices if kinds[index] is kind] for kind in (True, False, None))
+    paired = [index for pair in zip(agree, contradict, strict=False) for index in pair]
     return paired + agree[len(contradict) :] + contradict[len(agree) :] + neither
 
 
@@ -290,18 +301,18 @@ def _spread(order: Order, sample: ItemSample) -> NDArray[np.int64]:
         turns.append(_in_turn(mixed))
     apart = [[part for pair in turn[:APART] for part in (pair[:1], pair[1:])] for turn in turns]
     pairs = [
-        *_in_turn([own[::2] for own in apart]),
-        *_in_turn([own[1::2] for own in apart]),
+        *_in_turn([category_pairs[::2] for category_pairs in apart]),
+        *_in_turn([category_pairs[1::2] for category_pairs in apart]),
         *_in_turn([turn[APART:] for turn in turns]),
     ]
-    return np.array([place for pair in pairs for place in pair][: sample.in_all], np.int64)
+    return np.array([index for pair in pairs for index in pair][: sample.in_all], np.int64)
 
 
-def _pairs(places: Sequence[int], *, turned: bool, most: int | None) -> list[list[int]]:
+def _pairs(indices: Sequence[int], *, turned: bool, most: int | None) -> list[list[int]]:
     """Two at a time, `most` of them in all; `turned` exchanges the two, of which a sample may take only one."""
-    pairs = [list(places[k : k + 2]) for k in range(0, len(places), 2)]
-    own = [place for pair in pairs for place in (pair[::-1] if turned else pair)][:most]
-    return [own[k : k + 2] for k in range(0, len(own), 2)]
+    pairs = [list(indices[k : k + 2]) for k in range(0, len(indices), 2)]
+    chosen = [index for pair in pairs for index in (pair[::-1] if turned else pair)][:most]
+    return [chosen[k : k + 2] for k in range(0, len(chosen), 2)]
 
 
 def _in_turn(rows: Sequence[Sequence[list[int]]]) -> list[list[int]]:
@@ -311,7 +322,7 @@ def _in_turn(rows: Sequence[Sequence[list[int]]]) -> list[list[int]]:
 
 # --- notes on questions that are not the published ones, by the ids that `assay data check` compares as well
 
-_OFFICIAL = next(each for each in PROBE.data_sets if each.name == ORIGINAL)
+_OFFICIAL = next(data_set for data_set in PROBE.data_sets if data_set.name == ORIGINAL)
 
 
 @lru_cache(maxsize=4)
@@ -337,6 +348,8 @@ def published_set(name: str) -> tuple[str, DataSet | None]:
     """What BBQ or an edition is called, and its data set if that is pinned."""
     if name == ORIGINAL:
         return PROBE.title, _OFFICIAL
-    own = load_edition(name)
-    called = own.data_set or name
-    return own.title, next((each for each in PROBE.data_sets if each.pinned and each.name == called), None)
+    edition = load_edition(name)
+    called = edition.data_set or name
+    return edition.title, next(
+        (data_set for data_set in PROBE.data_sets if data_set.pinned and data_set.name == called), None
+    )

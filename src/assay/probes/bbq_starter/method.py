@@ -44,8 +44,8 @@ class StarterSource(ItemSource):
 @lru_cache(maxsize=4)
 def _read(categories: tuple[str, ...]) -> Dataset:
     everything = read_starter()
-    wanted = [not categories or example.category in categories for example in everything.examples]
-    return everything.take(np.flatnonzero(wanted))
+    is_wanted = [not categories or example.category in categories for example in everything.examples]
+    return everything.take(np.flatnonzero(is_wanted))
 
 
 class BBQStarter(BBQ):

@@ -59,17 +59,19 @@ def read_starter(quartets: int | None = None, seed: int = 0, folder: Path = PACK
     for path in paths:
         content, start = read_whole(path), len(rows)
         files[f"bbq_starter/{path.name}"] = hashlib.sha256(content).hexdigest()
-        for place, template in enumerate(read_templates(path, content)):
-            for number, pick in enumerate(islice(picks(template, place), quartets)):
-                options = _options(pick, f"{seed} {path.stem}", place, number)
-                made = _quartet(len(rows) - start, path.stem, template, pick, options)
-                rows += [(example, options.index(pick[1]), template) for example in made]
+        for index, template in enumerate(read_templates(path, content)):
+            for number, pick in enumerate(islice(picks(template, index), quartets)):
+                options = _options(pick, f"{seed} {path.stem}", index, number)
+                quartet = _quartet(len(rows) - start, path.stem, template, pick, options)
+                rows += [(example, options.index(pick[1]), template) for example in quartet]
     examples, targets, templates = zip(*rows, strict=True)
     named = np.array([template.named for template in templates])
-    return Dataset(examples, np.array(targets, np.int8), named, [each.texts["stereotype"] for each in templates], files)
+    return Dataset(
+        examples, np.array(targets, np.int8), named, [template.texts["stereotype"] for template in templates], files
+    )
 
 
-def picks(template: StarterTemplate, place: int) -> Iterator[Pick]:
+def picks(template: StarterTemplate, index: int) -> Iterator[Pick]:
     """All quartets of the template at this place of its file, in an order of which every beginning is balanced.
 
     The lists of others take turns, and so do the four shapes; four templates in a row begin with different shapes.
@@ -78,8 +80,8 @@ def picks(template: StarterTemplate, place: int) -> Iterator[Pick]:
     def of_list(turn: int, subcategory: str, others: Sequence[Person]) -> Iterator[Pick]:
         pairs = [(template.target[row], others[column]) for row, column in _diagonal(len(template.target), len(others))]
         for shape, pair in _diagonal(len(_SHAPES), len(pairs)):
-            first, bad = _SHAPES[(3 * place + turn + len(template.others) * shape) % len(_SHAPES)]
-            yield (subcategory, *pairs[(pair + place // 4) % len(pairs)], first, bad)
+            first, bad = _SHAPES[(3 * index + turn + len(template.others) * shape) % len(_SHAPES)]
+            yield (subcategory, *pairs[(pair + index // 4) % len(pairs)], first, bad)
 
     lists = (of_list(turn, *others) for turn, others in enumerate(template.others.items()))
     return (pick for pick in chain.from_iterable(zip_longest(*lists)) if pick is not None)
@@ -90,26 +92,26 @@ def _diagonal(rows: int, columns: int) -> Iterator[tuple[int, int]]:
     return ((step % rows, (step + step // lcm(rows, columns)) % columns) for step in range(rows * columns))
 
 
-def _options(pick: Pick, key: str, place: int, number: int) -> list[Person]:
+def _options(pick: Pick, key: str, index: int, number: int) -> list[Person]:
     """The three options of a quartet. A template's first three put UNKNOWN, and the target, at each place once.
 
     The ten strings of UNKNOWN take turns in a category, each time in another order.
     """
-    start, (turn, string) = crc32(key.encode()), divmod(3 * place + number, len(UNKNOWN_STRINGS))
+    start, (turn, string) = crc32(key.encode()), divmod(3 * index + number, len(UNKNOWN_STRINGS))
     unknown = sorted(UNKNOWN_STRINGS, key=lambda text: crc32(f"{key} {turn} {text}".encode()))[string]
-    mirrored = (start // OPTIONS + place // 4 + number // OPTIONS) % 2
+    mirrored = (start // OPTIONS + index // 4 + number // OPTIONS) % 2
     circle = [(unknown, UNKNOWN_LABEL), *(pick[2:0:-1] if mirrored else pick[1:3])]
-    return [circle[(option - start - place - number) % OPTIONS] for option in range(OPTIONS)]
+    return [circle[(option - start - index - number) % OPTIONS] for option in range(OPTIONS)]
 
 
 def _quartet(start: int, category: str, template: StarterTemplate, pick: Pick, options: list[Person]) -> Iterator[Item]:
-    subcategory, target, other, target_first, target_bad = pick
-    first, second = (target, other) if target_first else (other, target)
-    bad, good = (target, other) if target_bad else (other, target)
+    subcategory, target, compared, target_first, target_bad = pick
+    first, second = (target, compared) if target_first else (compared, target)
+    bad, good = (target, compared) if target_bad else (compared, target)
     slots = {"first": first[0], "second": second[0], "bad": bad[0], "good": good[0]}
     texts = {key: fill(template.texts[key], slots) for key in _SLOTS}
     unknown = next(option for option in options if option[1] == UNKNOWN_LABEL)
-    people = {option: fill(template.texts["answer"], {"person": option[0]}) for option in (target, other)}
+    people = {option: fill(template.texts["answer"], {"person": option[0]}) for option in (target, compared)}
     for number, (polarity, condition) in enumerate(QUARTET):
         ambiguous, negative = condition == bbq.AMBIGUOUS, polarity == bbq.NEGATIVE
         yield Item(
@@ -147,8 +149,8 @@ def read_templates(path: Path, content: bytes) -> list[StarterTemplate]:
     try:
         table = toml_value(content.decode("utf-8-sig"))
     except ValueError as error:  # the encoding or the syntax
-        found = re.search(r"at line (\d+)", str(error))
-        line = int(found[1]) if found else None
+        position = re.search(r"at line (\d+)", str(error))
+        line = int(position[1]) if position else None
         code = "bad-toml" if isinstance(error, tomllib.TOMLDecodeError) else "unreadable-file"
         raise DataError(
             f"this is not TOML in UTF-8: {error}.", "Fix the file.", code=code, file=path, line=line
@@ -164,8 +166,8 @@ def read_templates(path: Path, content: bytes) -> list[StarterTemplate]:
     for number, entry in enumerate(table["template"], 1):
         lists = _CROSSED if path.stem in bbq.CROSSED or _CROSSED.keys() & entry.keys() else {"other": "None"}
         for code, key, problem, remedy in _faults(entry, lists, templates):
-            said = f"template {entry.get('id', f'number {number}')}: {problem}"
-            raise DataError(said, remedy, code=code, file=path, key=key)
+            fault = f"template {entry.get('id', f'number {number}')}: {problem}"
+            raise DataError(fault, remedy, code=code, file=path, key=key)
         named = entry.get("names", False)
         texts = {"answer": "{person}" if named else "The {person}"}
         texts |= {key: " ".join(entry[key].split()) for key in (*_TEXTS, "answer") if key in entry}
@@ -189,7 +191,7 @@ def _table_fault(table: Mapping[str, Any], category: str) -> tuple[str, str]:
 
 
 def _faults(
-    entry: Mapping[str, Any], lists: Mapping[str, str], known: Mapping[str, Any]
+    entry: Mapping[str, Any], lists: Mapping[str, str], templates: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str, str]]:
     """What is wrong (code, key and in words), and what to do about it; each check relies on those before it."""
     kinds = {**dict.fromkeys((*_TEXTS, "answer"), str), "names": bool, **dict.fromkeys(("target", *lists), dict)}
@@ -202,22 +204,26 @@ def _faults(
     for key, value in entry.items():
         if not isinstance(value, kinds[key]) or str(value).strip() in ("", "{}"):
             yield "bad-value", key, f"{key} is {value!r}.", f"It must be {_KINDS[kinds[key]]}."
-    if entry["id"] in known:
+    if entry["id"] in templates:
         yield "duplicate", "id", "another template has this id.", "Give every template its own id."
     for key, slots in {**_SLOTS, "answer": ["{person}"]}.items():
-        found = re.findall(r"\{.*?\}|[{}]", entry.get(key, "{person}"))
-        if {*found} != {*slots} or (key != "fact" and len(found) > len(slots)):
-            problem = f"the slots of {key} are {found}, expected {slots}."
+        slots_found = re.findall(r"\{.*?\}|[{}]", entry.get(key, "{person}"))
+        if {*slots_found} != {*slots} or (key != "fact" and len(slots_found) > len(slots)):
+            problem = f"the slots of {key} are {slots_found}, expected {slots}."
             yield "bad-text", key, problem, "Correct them; only fact may repeat a slot."
     for key in ("target", *lists):
         for label, ways in entry[key].items():
-            if not isinstance(ways, list) or not ways or not all(isinstance(way, str) and way.strip() for way in ways):
+            if (
+                not isinstance(ways, list)
+                or not ways
+                or not all(isinstance(text, str) and text.strip() for text in ways)
+            ):
                 remedy = 'It must be a list of texts that is not empty: ["words"].'
                 yield "bad-list", f"{key}.{label}", f"{label} in {key} is {ways!r}.", remedy
             if label == UNKNOWN_LABEL or (key != "target" and label in entry["target"]):
                 remedy = "Use another: not one of target's, and not unknown."
                 yield "bad-value", f"{key}.{label}", f"{label} cannot be a label in {key}.", remedy
-        words = [words.lower() for each in {"target", key} for words, _ in _people(entry[each])]
+        words = [words.lower() for people_key in {"target", key} for words, _ in _people(entry[people_key])]
         if twice := {word for word in words if words.count(word) > 1}:
             problem = f"target and {key} repeat: {', '.join(sorted(twice))}."
             yield "duplicate", key, problem, "Give each once only."

@@ -22,11 +22,11 @@ _REMEDY = "Every row needs the fields of BBQ's files; see `assay data check basq
 _HALF = re.compile("_(dis)?ambig$")
 
 
-def find(place: Path, language: str) -> list[Path]:
-    folders = (place / "data" / "BasqBBQ", place)  # in a checkout, or elsewhere
+def find(path: Path, language: str) -> list[Path]:
+    folders = (path / "data" / "BasqBBQ", path)  # in a checkout, or elsewhere
     files = next(filter(None, (files_at(folder, "basqbbq", r"[A-Z]\w+\.jsonl") for folder in folders)), [])
-    whole = {stem(file) for file in files if not _HALF.search(stem(file))}
-    return [file for file in files if stem(file) in whole or _HALF.sub("", stem(file)) not in whole]
+    complete = {stem(file) for file in files if not _HALF.search(stem(file))}
+    return [file for file in files if stem(file) in complete or _HALF.sub("", stem(file)) not in complete]
 
 
 def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
@@ -35,17 +35,17 @@ def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
 
 def _read(fields: RowFields) -> EditionRow:
     info = fields.row.get("answer_info")
-    blank = {name: _blank(told) for name, told in info.items()} if isinstance(info, dict) else info
+    blank = {name: _blank(labels) for name, labels in info.items()} if isinstance(info, dict) else info
     example = example_of({**fields.row, "answer_info": blank}, fields.path, fields.line)
     groups = {group.casefold() for group in example.groups}
-    told = [(label or filler).casefold() for filler, label in example.info]
-    found = [place for place, label in enumerate(told) if label != UNKNOWN_LABEL and label in groups]
-    return EditionRow(example, found[0] if len(found) == 1 else NONE)
+    labels = [(label or filler).casefold() for filler, label in example.info]
+    targets = [option for option, label in enumerate(labels) if label != UNKNOWN_LABEL and label in groups]
+    return EditionRow(example, targets[0] if len(targets) == 1 else NONE)
 
 
-def _blank(told: Any) -> Any:
+def _blank(pair: Any) -> Any:
     """An option's filler and label, "" in place of NaN."""
-    return ["" if each != each else each for each in told] if isinstance(told, list) else told
+    return ["" if text != text else text for text in pair] if isinstance(pair, list) else pair
 
 
 EDITION = Edition(

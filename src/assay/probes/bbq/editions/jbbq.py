@@ -17,8 +17,8 @@ from assay.probes.bbq.targets import find_targets
 _REMEDY = "Every row needs the fields of BBQ's files, as JBBQ's README describes them."
 
 
-def find(place: Path, language: str) -> list[Path]:
-    return files_at(place, "jbbq", r"\w+\.jsonl")
+def find(path: Path, language: str) -> list[Path]:
+    return files_at(path, "jbbq", r"\w+\.jsonl")
 
 
 def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:

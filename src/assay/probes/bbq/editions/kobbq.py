@@ -28,10 +28,10 @@ _CONDITIONS = {"amb": AMBIGUOUS, "dis": DISAMBIGUATED}
 _POLARITIES = {"bsd": NEGATIVE, "cnt": NON_NEGATIVE}
 
 
-def find(place: Path, language: str) -> list[Path]:
+def find(path: Path, language: str) -> list[Path]:
     """The test set, as in the paper; all samples where the test set is not there, or where they are the place."""
-    found = (files_at(place, "kobbq", rf"KoBBQ_{which}_samples\.tsv") for which in ("test", "all"))
-    return next(filter(None, found), [])
+    file_lists = (files_at(path, "kobbq", rf"KoBBQ_{which}_samples\.tsv") for which in ("test", "all"))
+    return next(filter(None, file_lists), [])
 
 
 def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
@@ -39,18 +39,18 @@ def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
 
 
 def _read(fields: RowFields) -> EditionRow:
-    told = _ID.fullmatch(fields.text("sample_id"))
-    if not told:
+    match = _ID.fullmatch(fields.text("sample_id"))
+    if not match:
         fields.wrong("sample_id", "one like age-001a-002-amb-bsd")
-    category, template, form, who, condition, polarity = told.groups()
+    category, template, form, people_number, condition, polarity = match.groups()
     choices = texts(fields.written("choices"), OPTIONS)
     if choices is None or len(set(choices)) != OPTIONS:
         fields.wrong("choices", "a list of three different texts, such as ['A', 'B', 'C']")
-    chosen = {text: place for place, text in enumerate(choices)}
-    persons = {text: place for text, place in chosen.items() if place != UNKNOWN}
+    chosen = {text: option for option, text in enumerate(choices)}
+    persons = {text: option for text, option in chosen.items() if option != UNKNOWN}
     agrees = fields.meant("biased_answer", persons)
     target = agrees if polarity == "bsd" else 1 - agrees
-    quartet = (int(template) * 26 + ord(form) - ord("a")) * 10**4 + int(who)  # the same in every file
+    quartet = (int(template) * 26 + ord(form) - ord("a")) * 10**4 + int(people_number)  # the same in every file
     example = Item(
         example_id=number(quartet, _POLARITIES[polarity], _CONDITIONS[condition]),
         question_index=template,

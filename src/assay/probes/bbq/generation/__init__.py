@@ -57,15 +57,15 @@ class BBQQuestionWriter:
             if not folder.is_dir():
                 remedy = "Name the folder with the CSV files: --set templates=DIR"
                 raise UsageError("the templates were not found.", remedy, code="missing-setting", key="templates")
-        found = template_files(folder)
+        paths = template_files(folder)
         named = settings.category
-        wanted = list(found) if named is None else [name.strip() for name in named.split(",")]
-        for name in wanted:
-            if name not in found:
-                problem = f"{folder} has no templates for the category {name!r}; it has {', '.join(found)}."
-                remedy = f"--set category={next(iter(found))}"
+        categories = list(paths) if named is None else [name.strip() for name in named.split(",")]
+        for name in categories:
+            if name not in paths:
+                problem = f"{folder} has no templates for the category {name!r}; it has {', '.join(paths)}."
+                remedy = f"--set category={next(iter(paths))}"
                 raise UsageError(problem, remedy, code="bad-setting", key="category")
-        chosen = {name: path for name, path in found.items() if name in wanted}
+        chosen = {name: path for name, path in paths.items() if name in categories}
         return BBQQuestionWriter(chosen, Vocabulary.read(folder), request.seed)
 
     def files(self) -> list[str]:
@@ -88,7 +88,7 @@ class BBQQuestionWriter:
         """The examples of a category, numbered from 0."""
         first_id = 0
         for template in self._templates(category):
-            draws = SeededDraws("bbq texts", self.seed, category, template.place)
+            draws = SeededDraws("bbq texts", self.seed, category, template.index)
             for group in self._groups(template):
                 words = tuple(draws.choice(word) if word else "" for word in template.words)
                 for pair in group:
@@ -113,24 +113,24 @@ class BBQQuestionWriter:
 
     def _groups(self, template: BBQTemplate) -> Iterator[list[PersonPair]]:
         """The pairs of a template. Fillers have draws of their own, so they can be counted without filling any text."""
-        draws = SeededDraws("bbq fillers", self.seed, template.category, template.place)
+        draws = SeededDraws("bbq fillers", self.seed, template.category, template.index)
         return groups_of_pairs(template, self.vocabulary, draws)
 
 
 def write_files(out: Path, examples: Mapping[str, Iterable[Item]], advance: Callable[[int], None]) -> int:
     """Write CATEGORY.jsonl for each category into the folder `out`, and return the number of examples."""
     remove_leftovers(out)
-    written = 0
-    for category, own in examples.items():
+    n_written = 0
+    for category, items in examples.items():
         with open_atomically(out / f"{category}.jsonl") as file:
-            for example in own:
+            for example in items:
                 file.write(f"{example.to_line()}\n".encode())
-                written += 1
-                if written % _SOME == 0:
+                n_written += 1
+                if n_written % _SOME == 0:
                     advance(_SOME)
-    if written % _SOME:
-        advance(written % _SOME)
-    return written
+    if n_written % _SOME:
+        advance(n_written % _SOME)
+    return n_written
 
 
 def require_folder(out: Path) -> None:
@@ -156,7 +156,7 @@ def _quartet(
     contexts = (context, f"{context} {fill(template.fact, pair, words)}".strip())
     questions = [fill(question, pair, words).strip() for question in template.questions]
     for number, (polarity, condition) in enumerate(QUARTET):
-        asked = bbq.POLARITIES.index(polarity)
+        polarity_index = bbq.POLARITIES.index(polarity)
         yield Item(
             example_id=first_id + number,
             question_index=template.question_index,
@@ -169,7 +169,7 @@ def _quartet(
             version=template.version,
             source=template.source,
             context=contexts[bbq.CONDITIONS.index(condition)],
-            question=questions[asked],
+            question=questions[polarity_index],
             answers=tuple(answers[answer] for answer in order),
-            label=order.index(asked if condition == bbq.DISAMBIGUATED else OPTIONS - 1),
+            label=order.index(polarity_index if condition == bbq.DISAMBIGUATED else OPTIONS - 1),
         )

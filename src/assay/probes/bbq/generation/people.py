@@ -63,13 +63,13 @@ def fill(text: str, pair: PersonPair, words: tuple[str, str] = ("", "")) -> str:
     'A Asian aunt met a European and an Asian one.'
     """
     first, second = pair.first, pair.second
-    for slot, one, other in (
+    for slot, first_filler, second_filler in (
         ("NAME", first.name, second.name),
         ("GEN", first.term, second.term),
         ("OCC", first.term, second.term),
         ("WORD", *words),
     ):
-        text = text.replace(f"{{{{{slot}1}}}}", one).replace(f"{{{{{slot}2}}}}", other)
+        text = text.replace(f"{{{{{slot}1}}}}", first_filler).replace(f"{{{{{slot}2}}}}", second_filler)
     text = text.replace("lesbian man", "lesbian woman").replace("Latino woman", "Latina woman")
     if any(re.match("[aeiou]", filler, re.IGNORECASE) for filler in (first.name, second.name, first.term, second.term)):
         text = re.sub(r"(\s[Aa])(\s[AEIOUaeiou])", r"\1n\2", text).replace(" an European", " a European")
@@ -89,25 +89,25 @@ def groups_of_pairs(template: BBQTemplate, vocabulary: Vocabulary, draws: Seeded
         yield from _crossed_pairs(template, template.crossing, vocabulary, draws)
         return
     both_orders = template.names is None and (template.proper or template.category != GENDER)
-    for one, others in _meetings(template, vocabulary, draws):
-        for other in others:
-            orders = [(one, other), (other, one)] if both_orders else [(one, other)]
+    for person, people in _meetings(template, vocabulary, draws):
+        for compared in people:
+            orders = [(person, compared), (compared, person)] if both_orders else [(person, compared)]
             yield [PersonPair(*_seated(template, order), template.subcategory) for order in orders]
 
 
 def _seated(template: BBQTemplate, order: tuple[Person, Person]) -> tuple[Person, Person]:
     """Two people in the slots 1 and 2, with their labels: the slot's, the person's, both, or else the filler."""
-    one, other = (
+    first, second = (
         Person(person.name, "_".join(filter(None, (info, person.label))) or person.name)
         for info, person in zip(template.infos, order, strict=True)
     )
-    return one, other
+    return first, second
 
 
 def _meetings(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
     if template.names:
         firsts, seconds = ([Person(name) for name in names] for names in template.names)
-        return ((one, seconds) for one in firsts)
+        return ((person, seconds) for person in firsts)
     if template.proper:
         rules = {RACE: _race_names, GENDER: _gender_names}
         return rules.get(template.category, _any_names)(template, vocabulary, draws)
@@ -118,14 +118,14 @@ def _meetings(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws)
 
 
 def _each_with_the_rest(people: Sequence[Person]) -> _Meetings:
-    return ((one, [other for other in people if other.name != one.name]) for one in people)
+    return ((person, [compared for compared in people if compared.name != person.name]) for person in people)
 
 
 def _opposite_words(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
     """Some words, each with all those whose Info is another."""
     for word in draws.some(vocabulary.words(template, SES, template.part), SOME):
-        _, others = vocabulary.by_info(template, SES, word.info, template.part)
-        yield Person(word.text, word.info), [Person(other.text, other.info) for other in others]
+        _, opposites = vocabulary.by_info(template, SES, word.info, template.part)
+        yield Person(word.text, word.info), [Person(opposite.text, opposite.info) for opposite in opposites]
 
 
 def _stereotyped_words(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
@@ -136,7 +136,7 @@ def _stereotyped_words(template: BBQTemplate, vocabulary: Vocabulary, draws: See
 
     inside, outside = vocabulary.by_groups(template, template.category, template.part)
     for word in draws.some(inside, SOME):
-        yield person(word), [person(other) for other in draws.some(outside, SOME)]
+        yield person(word), [person(compared) for compared in draws.some(outside, SOME)]
 
 
 def _race_names(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
@@ -147,7 +147,7 @@ def _race_names(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraw
 
     for name in draws.sample(vocabulary.names(template, FIRST, among=template.groups), SOME):
         others = vocabulary.names(template, FIRST, name.gender, besides=template.groups, without=name.text)
-        yield person(name), [person(other) for other in draws.sample(others, SOME)]
+        yield person(name), [person(compared) for compared in draws.sample(others, SOME)]
 
 
 def _gender_names(template: BBQTemplate, vocabulary: Vocabulary, draws: SeededDraws) -> _Meetings:
@@ -176,19 +176,19 @@ def _crossed_pairs(
     """All pairs of people for a crossed template, in groups of six: a, b, c, and the same in the other order."""
     value, opposite = crossing.value, OPPOSITE[crossing.value]
     named = template.proper and crossing.by_gender  # then a name says both
-    terms = ["", ""] if named else [draws.choice(own) for own in crossing.terms or ()]  # the same in all contrasts
+    terms = ["", ""] if named else [draws.choice(words) for words in crossing.terms or ()]  # the same in all contrasts
 
-    def person(who: Person, value: str, term: str) -> Person:
-        return Person(who.name, who.label if named else f"{value}-{who.label}", term)
+    def person(named_person: Person, value: str, term: str) -> Person:
+        return Person(named_person.name, named_person.label if named else f"{value}-{named_person.label}", term)
 
     meetings = _crossed_names if template.proper else _crossed_words
     for target, contrasts in meetings(template, crossing, vocabulary, draws):
         for a, b, c in contrasts:
             occupations = () if terms else vocabulary.by_info(template, SES, value)
-            own, other = terms or [draws.choice(words).text for words in occupations]
-            one = person(target, value, own)
-            others = person(a, opposite, other), person(b, value, own), person(c, opposite, other)
-            pairs = [PersonPair(one, second, name) for second, name in zip(others, COMPARISONS, strict=True)]
+            term, opposite_term = terms or [draws.choice(words).text for words in occupations]
+            first = person(target, value, term)
+            others = person(a, opposite, opposite_term), person(b, value, term), person(c, opposite, opposite_term)
+            pairs = [PersonPair(first, second, name) for second, name in zip(others, COMPARISONS, strict=True)]
             yield [*pairs, *(PersonPair(pair.second, pair.first, pair.subcategory) for pair in pairs)]
 
 
@@ -197,9 +197,9 @@ def _crossed_words(
 ) -> _Contrasts:
     inside, outside = vocabulary.by_groups(template, RACE)
     for word in draws.some(inside, SOME):
-        one = Person(word.text, word.text)
-        others = [Person(other.text, other.text) for other in draws.some(outside, SOME)]
-        yield one, [(one, other, other) for other in others]
+        target = Person(word.text, word.text)
+        others = [Person(compared.text, compared.text) for compared in draws.some(outside, SOME)]
+        yield target, [(target, compared, compared) for compared in others]
 
 
 def _crossed_names(
@@ -210,21 +210,21 @@ def _crossed_names(
     With gender the other race need not be outside the stereotyped groups: it is any but the target's own.
     """
     gender = crossing.value if crossing.by_gender else crossing.gender
-    for one in draws.sample(vocabulary.names(template, FIRST, gender, among=template.groups), SOME):
-        race, same, opposite = [one.ethnicity], one.gender, OPPOSITE[one.gender]
+    for target in draws.sample(vocabulary.names(template, FIRST, gender, among=template.groups), SOME):
+        race, same, opposite = [target.ethnicity], target.gender, OPPOSITE[target.gender]
         if crossing.by_gender:
             pools = [
-                vocabulary.names(template, FIRST, opposite, among=race, without=one.text),
-                vocabulary.names(template, FIRST, same, besides=race, without=one.text),
-                vocabulary.names(template, FIRST, opposite, besides=race, without=one.text),
+                vocabulary.names(template, FIRST, opposite, among=race, without=target.text),
+                vocabulary.names(template, FIRST, same, besides=race, without=target.text),
+                vocabulary.names(template, FIRST, opposite, besides=race, without=target.text),
             ]
         else:
             pools = [
-                vocabulary.names(template, FIRST, same, among=race, without=one.text),
-                vocabulary.names(template, FIRST, same, besides=template.groups, without=one.text),
+                vocabulary.names(template, FIRST, same, among=race, without=target.text),
+                vocabulary.names(template, FIRST, same, besides=template.groups, without=target.text),
             ]
         chosen = [
             [Person(vocabulary.full_name(template, name, draws), name.label) for name in names]
-            for names in ([one], *(draws.sample(pool, SOME) for pool in pools))
+            for names in ([target], *(draws.sample(pool, SOME) for pool in pools))
         ]
         yield chosen[0][0], list(zip(chosen[1], chosen[2], chosen[-1], strict=False))
