@@ -65,7 +65,7 @@ class StandIn:
         scores = np.zeros((len(plan), 3), np.float32)
         targets = plan.dataset.target.tolist()
         for row in range(len(plan)):
-            example, order = plan.shown(row)
+            example, order = plan.item(row)
             named = order.index(self.choose(example, targets[row // len(plan.orders)]))
             scores[row, named if self.place is None else self.place] = 1.0
         return Answers(np.zeros(len(plan), np.uint8), {"score": scores})

@@ -181,13 +181,13 @@ def test_each_example_has_one_order_drawn_with_the_seed_whatever_the_sample(plac
 
 def test_shuffled_options_are_shown_in_their_order_and_answers_are_turned_back(place: Path) -> None:
     asked = plan(place, "esbbq")
-    for row, (example, order) in enumerate(map(asked.shown, range(len(asked)))):
-        assert asked.asked(row).options == tuple(example.answers[option] for option in order)
-    last_shown = asked.stored(np.full(len(asked), 2, np.int64))
-    assert last_shown.tolist() == [asked.shown(row)[1][2] for row in range(len(asked))]
+    for row, (example, order) in enumerate(map(asked.item, range(len(asked)))):
+        assert asked.question(row).options == tuple(example.answers[option] for option in order)
+    last_shown = asked.to_stored(np.full(len(asked), 2, np.int64))
+    assert last_shown.tolist() == [asked.item(row)[1][2] for row in range(len(asked))]
     places = np.tile([10.0, 20.0, 30.0], (len(asked), 1))  # scores by place
     for row, scores in enumerate(asked.in_stored_order(places).tolist()):
-        assert [scores[option] for option in asked.shown(row)[1]] == [10.0, 20.0, 30.0]
+        assert [scores[option] for option in asked.item(row)[1]] == [10.0, 20.0, 30.0]
 
 
 def test_options_that_are_not_listed_have_no_order(place: Path) -> None:
