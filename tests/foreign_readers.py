@@ -54,7 +54,7 @@ from assay.probes.bbq.prompt_sources import read_prompts, read_wording
 from assay.probes.bbq.settings import BBQGenerateSettings
 from assay.probes.bbq.settings import BBQSettings as BBQSettings
 from assay.probes.bbq.targets import template_stereotypes
-from assay.probes.bbq_starter.templates import PACKAGED, read_starter
+from assay.probes.bbq_starter.method import PACKAGED, read_starter
 from assay.probes.sodapop.name_builder import APPENDIX_A, build_from_files
 from assay.probes.sodapop.names import PACKAGED as OF_SODAPOP
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon

@@ -127,9 +127,8 @@ def without_accents(text: str, *, keep: bool = False) -> str:
     """
     if keep:
         return unicodedata.normalize("NFKC", text)
-    return "".join(
-        character for character in unicodedata.normalize("NFKD", text) if not unicodedata.combining(character)
-    )
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 @cache

@@ -105,9 +105,7 @@ def pack(
     gap = " " if in_words else " ?"
     follows = rf"(?:{being}){raw_end}"
     final = rf"{raw}(?:{answer_words})[\"'\s]*(?::|=|{follows})[\s:]*|{raw}(?:{folded(so) or _NEVER}){raw_end},?\s*"
-    letter_prefix = (
-        rf"(?:{raw}(?i:{answer_words}|{folded(option)})(?i:\s*(?:{being}))?[\"'\s]*[:=]?[\"'\s(]*|{en.TOLD})"
-    )
+    prefix = rf"(?:{raw}(?i:{answer_words}|{folded(option)})(?i:\s*(?:{being}))?[\"'\s]*[:=]?[\"'\s(]*|{en.TOLD})"
     chosen = rf"(?:{raw}(?i:{folded(choose) or _NEVER})\s*[\"']?|{en.CHOSEN})"
     article = folded(articles)
     beside = "|".join(part for part in (article, folded(between), folded(option)) if part)
@@ -123,7 +121,7 @@ def pack(
                 rf"^[^\S\n]*(?:{folded(question)}|{en.QUESTION})\s*\d*\s*:", re.IGNORECASE | re.MULTILINE
             ),
             letters=LetterPatterns(
-                letter_prefix,
+                prefix,
                 chosen,
                 f"{joined}|{en.LINKED}",
                 rf"(?:{raw}(?:{joined})\s+|{en.NEXT})"

@@ -21,8 +21,7 @@ from typing import Any
 import pytest
 
 import small_templates
-from assay.probes.bbq.generation import BBQQuestionWriter
-from assay.probes.bbq.generation.people import Person, PersonPair, fill, groups_of_pairs
+from assay.probes.bbq.generation import BBQQuestionWriter, Person, PersonPair, fill, groups_of_pairs
 from assay.probes.bbq.generation.templates import BBQTemplate, read_templates, template_files
 from assay.probes.bbq.generation.vocabulary import SeededDraws, Vocabulary
 from assay.probes.bbq.items import CATEGORIES

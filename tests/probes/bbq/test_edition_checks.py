@@ -11,7 +11,7 @@ from assay.asking.progress import SilentProgress
 from assay.cli.data import check_lines, fetch_lines, list_lines
 from assay.errors import DataError, UsageError
 from assay.probes import data_sets
-from assay.probes.bbq.edition_checks import content_lines, published
+from assay.probes.bbq.defects import edition_content_lines, published_counts
 from assay.probes.bbq.editions import NAMES, ORIGINAL, load_edition
 from assay.probes.bbq.source import of_edition
 from raising import raises
@@ -20,7 +20,7 @@ BROUGHT = [name for name, known in data_sets().items() if known.pinned is None]
 
 
 def checked(place: Path, name: str) -> str:
-    return "\n".join(content_lines(place, name))
+    return "\n".join(edition_content_lines(place, name))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != ORIGINAL])
@@ -101,7 +101,7 @@ def test_the_check_finds_rows_without_a_target_and_rows_with_one_number(tmp_path
 def test_a_set_s_published_counts_are_of_its_own_categories() -> None:
     for name in NAMES:
         if name != ORIGINAL and load_edition(name).categories:
-            assert {*published(name)} <= {*load_edition(name).categories, "all"}, name
+            assert {*published_counts(name)} <= {*load_edition(name).categories, "all"}, name
 
 
 def test_missing_files_of_a_pinned_set_are_an_error_after_the_lines(tmp_path: Path) -> None:

@@ -133,27 +133,27 @@ STARTER = QuestionSetInfo(
 
 def other_of(run: Run) -> QuestionSetInfo | None:
     """The edition that a run asked, if it is not BBQ itself."""
-    chosen = run.setting("edition") or ORIGINAL
-    if chosen == ORIGINAL:
+    code = run.setting("edition") or ORIGINAL
+    if code == ORIGINAL:
         return None
-    own = load_edition(chosen)
-    language = run.setting("language") or own.languages[0]
-    name, spoken = set_name(own, language), language_name(language)
-    known = f", about stereotypes known in {own.culture}" if own.culture else ""
-    where = f"The questions are in {spoken}{known}."
+    edition = load_edition(code)
+    language = run.setting("language") or edition.languages[0]
+    name, spoken = set_name(edition, language), language_name(language)
+    culture = f", about stereotypes known in {edition.culture}" if edition.culture else ""
+    origin = f"The questions are in {spoken}{culture}."
     differ = " Its questions are other than BBQ’s; do not compare its numbers with BBQ’s."
     _, *cautions = PROBE.cautions  # the first is about BBQ's own language and culture
     return QuestionSetInfo(
         name=name,
-        data_set=chosen,
+        data_set=code,
         questions=f"{name}’s questions",
-        warning=[Strong(f"This is a result on {name}, not a BBQ result."), f" {where}{differ}"],
+        warning=[Strong(f"This is a result on {name}, not a BBQ result."), f" {origin}{differ}"],
         short=f"These are the questions of {name}; this is not a BBQ result.",
-        cite=[["Questions: ", own.paper], ["Method: ", PAPER]],
+        cite=[["Questions: ", edition.paper], ["Method: ", PAPER]],
         cautions=[
-            f"{where} They show nothing about other languages and cultures.",
+            f"{origin} They show nothing about other languages and cultures.",
             *cautions,
-            *([] if own.on_real_files else [_UNTESTED]),
+            *([] if edition.on_real_files else [_UNTESTED]),
         ],
         language=spoken,
     )

@@ -45,15 +45,16 @@ from assay.probes.bbq.items import OPTIONS, QUARTET
 from assay.probes.bbq.logs import LOGS, logs_in
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.prompt_sources import digests_of, read_wording, wordings_by_prompt
+from assay.probes.bbq.published_rows import note_on
 from assay.probes.bbq.score_files import answered_files, answering_model
 from assay.probes.bbq.settings import BBQGenerateSettings, BBQSettings
-from assay.probes.bbq.source import ItemSample, ItemSource, note_on
+from assay.probes.bbq.source import ItemSample, ItemSource
 from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
 from assay.probes.question_format import answer_mode_note, count_named, most_named, option_scores, softmax
 from assay.results.diagnosis import Ties
-from assay.results.findings import NEAR_TIE, Estimate, Findings, Table
+from assay.results.findings import NEAR_TIE, Estimate, Findings
 from assay.results.run import Run
 
 PROMPT_STAGE = "prompt "
@@ -229,8 +230,7 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
         )
         return prepared, BBQAnswers([part], False, {}, lost=lost_answers(part.answered.chosen))
 
-    def logs_in(self, folder: Path) -> Sequence[Path]:
-        return logs_in(folder)
+    logs_in = staticmethod(logs_in)
 
     def generation(self, request: Request) -> Any:
         settings = read_settings(BBQGenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
@@ -257,8 +257,7 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
         return present_charts.across(runs)
 
-    def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
-        return compare_runs.side_by_side(models)
+    side_by_side = staticmethod(compare_runs.side_by_side)
 
     @property
     def titles(self) -> Mapping[str, str]:

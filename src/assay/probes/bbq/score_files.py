@@ -20,14 +20,14 @@ from assay.probes.base import Request
 from assay.probes.bbq.answer_columns import Column, note_on_gold, numbered
 from assay.probes.bbq.choose_examples import PartAnswers
 from assay.probes.bbq.defects import DROP
-from assay.probes.bbq.editions import ORIGINAL, Edition, language_of, load_edition
+from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, language_of, load_edition
 from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, Dataset, Item
 from assay.probes.bbq.logs import log_kind, model_of, read_log
 from assay.probes.bbq.logs.log_rows import LoggedAnswer, Official
-from assay.probes.bbq.published_rows import notes_on_rows
+from assay.probes.bbq.published_rows import note_on_files, notes_on_rows
 from assay.probes.bbq.read_items import data_files, example_of, read_examples
 from assay.probes.bbq.settings import BBQSettings
-from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, note_on_files, sound_rows
+from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, sound_rows
 from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
 
@@ -47,58 +47,55 @@ def answered_files(
         remedy = "--set context=given or context=none"
         problem = "a file has answers either with contexts or without."
         raise UsageError(problem, remedy, code="bad-setting", key="context")
-    given_for_tables = {"labels-from": request.labels_from, "only": request.only}
-    for option in (name for name, value in given_for_tables.items() if value):
-        if any(log_kind(file) for file in files):
+    for option, value in (("labels-from", request.labels_from), ("only", request.only)):
+        if value and any(log_kind(file) for file in files):
             problem = f"--{option} is about tables of rows with a column of answers, not about logs."
             raise UsageError(problem, f"Leave --{option} out.", code="bad-option", key=option)
-    bad, place = BadRows(request.skip_bad, selection=Selection(request.only)), request.data
-    own = None if settings.edition == ORIGINAL else load_edition(settings.edition)
-    official = _official(place) if place and own is None else None
+    bad, folder = BadRows(request.skip_bad, selection=Selection(request.only)), request.data
+    edition = None if settings.edition == ORIGINAL else load_edition(settings.edition)
+    official = _official(folder) if folder and edition is None else None
+    column = Column(answers, request.labels_from) if answers is not None else None
     seen: dict[tuple[str, int], tuple[Path, int]] = {}
     notes: list[str] = []
-
-    def answers_in(file: Path) -> Iterator[LoggedAnswer]:
-        column = Column(answers, request.labels_from) if answers is not None else None
-        if own:
-            return _given_to(own, file, column, bad, notes)
-        return _given(file, column, official, bad, notes)
-
-    given = [each for file in files for each in _once(file, answers_in(file), seen, bad)]
-    given.sort(key=partial(_place, CATEGORIES if own is None else own.categories))
+    logged = [
+        answer
+        for file in files
+        for answer in _once(file, _answers_in(file, column, edition, official, bad, notes), seen, bad)
+    ]
+    logged.sort(key=partial(_order, CATEGORIES if edition is None else edition.categories))
     if settings.categories:
-        given = [each for each in given if each.example.category in settings.categories]
-    notes += notes_on_rows([each.example for each in given], place) if own is None else []
+        logged = [answer for answer in logged if answer.example.category in settings.categories]
+    notes += notes_on_rows([answer.example for answer in logged], folder) if edition is None else []
     if settings.context == "none":
-        given = [each for each in given if each.example.condition == AMBIGUOUS]
-    if not given:
+        logged = [answer for answer in logged if answer.example.condition == AMBIGUOUS]
+    if not logged:
         remedy = "Check the files, --set category=… and --set context=…."
         raise UsageError("there are no answers to score.", remedy, code="nothing-to-ask")
-    chosen = np.array([_option(each, settings) for each in given], np.int64)
-    notes += [*bad.notes("answers"), *_not_understood(given, chosen)]
+    chosen = np.array([_option(answer, settings) for answer in logged], np.int64)
+    notes += [*bad.notes("answers"), *_not_understood(logged, chosen)]
+    examples = [answer.example for answer in logged]
     if answers is not None:
-        notes += note_on_gold(
-            answers, [each.example.label == option for each, option in zip(given, chosen, strict=True)]
-        )
-    if own:
-        dataset = dataset_of_rows(own, [each.read for each in given if each.read])
+        is_right = chosen == np.array([example.label for example in examples])
+        notes += note_on_gold(answers, is_right.tolist())
+    if edition:
+        dataset = dataset_of_rows(edition, [answer.read for answer in logged if answer.read])
     else:
-        dataset = _dataset([each.example for each in given], settings, place)
+        dataset = _dataset(examples, settings, folder)
     notes += dataset.notes
     if settings.defects == DROP:
-        rows, left_out = sound_rows(dataset, own)
+        rows, left_out = sound_rows(dataset, edition)
         dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
-        given = [given[row] for row in rows.tolist()]
+        logged = [logged[row] for row in rows.tolist()]
     answered = AnsweredItems(dataset, chosen[:, None], question_only=settings.context == "none")
-    written = [each.answer if isinstance(each.answer, str) else None for each in given]  # not the number of an option
-    return PartAnswers(answered, written=written.__getitem__), notes
+    texts = [answer.answer if isinstance(answer.answer, str) else None for answer in logged]  # no option's number
+    return PartAnswers(answered, written=texts.__getitem__), notes
 
 
-def _place(categories: Sequence[str], answer: LoggedAnswer) -> tuple[object, ...]:
+def _order(categories: Sequence[str], logged: LoggedAnswer) -> tuple[object, ...]:
     """A key that sorts rows as the published files do, so that their order in a file changes nothing."""
-    category = answer.example.category
+    category = logged.example.category
     rank = categories.index(category) if category in categories else len(categories)
-    return rank, category, _natural(answer.called), answer.example.example_id
+    return rank, category, _natural(logged.called), logged.example.example_id
 
 
 _DIGITS = re.compile(r"(\d+)")
@@ -112,13 +109,12 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
 
 def _dataset(examples: list[Item], settings: BBQSettings, folder: Path | None) -> Dataset:
     """BBQ's rows with their targets, from the metadata if there is some."""
-    metadata_path = (
-        Path(settings.metadata) if settings.metadata else folder and beside(folder, folder, "additional_metadata.csv")
-    )
-    metadata = read_metadata(metadata_path) if metadata_path else None
+    path = Path(settings.metadata) if settings.metadata else None
+    path = path or (folder and beside(folder, folder, "additional_metadata.csv"))
     templates = beside(folder, folder, "templates") if folder else None
     stereotypes = template_stereotypes(templates, {example.category for example in examples})
-    notes = note_on_files([metadata_path] if metadata_path else [])
+    metadata = read_metadata(path) if path else None
+    notes = note_on_files([path] if path else [])
     return dataset_of(examples, metadata, settings.target_loc, stereotypes, notes=notes)
 
 
@@ -133,47 +129,44 @@ def answering_model(files: Sequence[Path]) -> str:
     return next(iter(named), "")
 
 
-def _given(
-    file: Path, column: Column | None, official: Official | None, bad: BadRows, notes: list[str]
+def _answers_in(
+    file: Path,
+    column: Column | None,
+    edition: Edition | None,
+    official: Official | None,
+    bad: BadRows,
+    notes: list[str],
 ) -> Iterator[LoggedAnswer]:
-    """The answers in one file, which may be a log or a table."""
+    """The answers in one file: a log, a table of BBQ's rows, or of an edition's rows in its own format."""
     kind = log_kind(file)
-    if kind is not None:
-        if column is not None:
-            problem = f"{file} is a log ({kind}), which has its answers in a fixed place."
-            raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
+    if kind and edition:
+        problem = f"{file} is a log ({kind}); for editions, only tables of their rows can be scored."
+        remedy = f"Give {edition.title}'s rows with a column of answers."
+        raise UsageError(problem, remedy, code="unsupported", key="files")
+    if kind and column:
+        problem = f"{file} is a log ({kind}), which has its answers in a fixed place."
+        raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
+    if kind:
         yield from read_log(file, kind, bad, official, notes)
         return
     if column is None:
-        raise _which_column(file)
-    texts: list[LoggedAnswer] = []
-    for line, row in read_rows(file, bad):
+        raise _which_column(file, edition)
+    logged: list[LoggedAnswer] = []
+    for line, row, edition_row in _rows_in(file, edition, bad):
         try:
             answer = _answer(row, column.name, file, line)
-            texts.append(LoggedAnswer(example_of(row, file, line), answer, line))
+            example = edition_row.example if edition_row else example_of(row, file, line)
+            logged.append(LoggedAnswer(example, answer, line, read=edition_row))
         except DataError as error:
             bad.found(error)
-    yield from numbered(texts, file, column, notes)
+    yield from numbered(logged, file, column, notes)
 
 
-def _given_to(
-    edition: Edition, file: Path, column: Column | None, bad: BadRows, notes: list[str]
-) -> Iterator[LoggedAnswer]:
-    """The answers in a table of an edition's rows, in its own format."""
-    if kind := log_kind(file):
-        problem = f"{file} is a log ({kind}); for editions, only tables of their rows can be scored."
-        raise UsageError(
-            problem, f"Give {edition.title}'s rows with a column of answers.", code="unsupported", key="files"
-        )
-    if column is None:
-        raise _which_column(file, edition)
-    texts: list[LoggedAnswer] = []
-    for row in edition.read(file, bad):
-        try:
-            texts.append(LoggedAnswer(row.example, _answer(row.row, column.name, file, row.line), row.line, read=row))
-        except DataError as error:
-            bad.found(error)
-    yield from numbered(texts, file, column, notes)
+def _rows_in(file: Path, edition: Edition | None, bad: BadRows) -> Iterator[tuple[int, Row, EditionRow | None]]:
+    """The rows of a table with their lines, and as the edition reads them, if they are one's."""
+    if edition:
+        return ((row.line, row.row, row) for row in edition.read(file, bad))
+    return ((line, row, None) for line, row in read_rows(file, bad))
 
 
 def _answer(row: Row, column: str, file: Path, line: int) -> object:
@@ -200,7 +193,7 @@ def _columns(row: Row) -> list[str]:
     return [name for name in row if name not in _OFFICIAL_FIELDS]
 
 
-def _which_column(file: Path, edition: Edition | None = None) -> AssayError:
+def _which_column(file: Path, edition: Edition | None) -> AssayError:
     """The error that --answers is missing, with the columns that it may name."""
     line, row = next(read_rows(file, BadRows(skip=False)), (1, {}))
     needed = () if edition else ("context", "question", "ans0", "ans1", "ans2")

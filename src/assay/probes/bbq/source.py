@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.queries import NONE
-from assay.datasets.catalogue import DataSet, is_published
 from assay.errors import UsageError
-from assay.files.opening import MOST_WHOLE, digest_of_file, open_bytes
+from assay.files.opening import digest_of_file
 from assay.files.rows import BadRows
-from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
 from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, has_targets, load_edition, set_name
 from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Item
@@ -41,13 +39,13 @@ class ItemSource:
     """Whether samples take quartets in their own order, not at random."""
 
     def read(self) -> Dataset:
-        return _read(self) if self.edition == ORIGINAL else _read_edition(self)
+        return _read(self)
 
 
 def official(
     path: Path, categories: tuple[str, ...], metadata: Path | None, meaning: str, defects: str, skip_bad: bool
 ) -> ItemSource:
-    """The official files at a place; only those of `categories`, if any are given."""
+    """The official files at a path; only those of `categories`, if any are given."""
     files = data_files(path)
     absent = [name for name in categories if name not in map(stem, files)]
     if absent:
@@ -55,22 +53,21 @@ def official(
         remedy = "Get it with `assay data fetch bbq`, or choose from these with --set category=…."
         raise UsageError(problem, remedy, code="bad-setting", key="category")
     chosen = [file for file in files if not categories or stem(file) in categories]
-    metadata_path = metadata or beside(path, chosen[0], "additional_metadata.csv")
-    read = tuple((str(file), digest_of_file(file)) for file in chosen)
+    metadata = metadata or beside(path, chosen[0], "additional_metadata.csv")
     return ItemSource(
-        read,
-        (str(metadata_path), digest_of_file(metadata_path)) if metadata_path else None,
-        meaning,
-        defects,
-        skip_bad,
-        categories,
+        files=tuple((str(file), digest_of_file(file)) for file in chosen),
+        metadata=(str(metadata), digest_of_file(metadata)) if metadata else None,
+        meaning=meaning,
+        defects=defects,
+        skip_bad=skip_bad,
+        categories=categories,
     )
 
 
 def of_edition(
     path: Path, name: str, language: str, categories: tuple[str, ...], defects: str, skip_bad: bool
 ) -> ItemSource:
-    """The files of an edition at a place, in a language."""
+    """The files of an edition at a path, in a language."""
     edition = load_edition(name)
     absent = [category for category in categories if edition.categories and category not in edition.categories]
     if absent:
@@ -82,8 +79,14 @@ def of_edition(
         problem = f"there are no files of {set_name(edition, language)} in it, in {folder}/ or in {folder}/data/."
         remedy = f"`assay data fetch {folder}` gets them, or says how to; name their folder with --data."
         raise UsageError(problem, remedy, code="missing-data", file=path)
-    read = tuple((str(file), digest_of_file(file)) for file in files)
-    return ItemSource(read, defects=defects, skip_bad=skip_bad, categories=categories, edition=name, language=language)
+    return ItemSource(
+        files=tuple((str(file), digest_of_file(file)) for file in files),
+        defects=defects,
+        skip_bad=skip_bad,
+        categories=categories,
+        edition=name,
+        language=language,
+    )
 
 
 def beside(path: Path, file: Path, name: str) -> Path | None:
@@ -94,10 +97,17 @@ def beside(path: Path, file: Path, name: str) -> Path | None:
 
 @lru_cache(maxsize=4)
 def _read(source: ItemSource) -> Dataset:
+    edition = None if source.edition == ORIGINAL else load_edition(source.edition)
+    dataset = _read_edition(source, edition) if edition else _read_official(source)
+    if source.defects != DROP:
+        return dataset
+    rows, left_out = sound_rows(dataset, edition)
+    return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
+
+
+def _read_official(source: ItemSource) -> Dataset:
     bad = BadRows(source.skip_bad)
-    examples: list[Item] = []
-    for path, _ in source.files:
-        examples += read_examples(Path(path), bad)
+    examples = [example for path, _ in source.files for example in read_examples(Path(path), bad)]
     files = {Path(path).name: digest for path, digest in source.files}
     first = Path(source.files[0][0])
     templates = beside(first.parent, first, "templates")
@@ -105,54 +115,42 @@ def _read(source: ItemSource) -> Dataset:
     metadata = read_metadata(Path(source.metadata[0])) if source.metadata else None
     if source.metadata:
         files[Path(source.metadata[0]).name] = source.metadata[1]
-    dataset = dataset_of(examples, metadata, source.meaning, stereotypes, files, bad.notes("data"))
-    if source.defects != DROP:
-        return dataset
-    rows, left_out = sound_rows(dataset)
-    return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
+    return dataset_of(examples, metadata, source.meaning, stereotypes, files, bad.notes("data"))
 
 
-@lru_cache(maxsize=4)
-def _read_edition(source: ItemSource) -> Dataset:
-    edition, bad = load_edition(source.edition), BadRows(source.skip_bad)
-    read = [row for path, _ in source.files for row in edition.read(Path(path), bad)]
-    wanted_rows = [row for row in read if not source.categories or row.example.category in source.categories]
-    if not wanted_rows:
-        available = ", ".join(dict.fromkeys(row.example.category for row in read)) or "none"
-        problem = (
-            f"these files have no example of {', '.join(source.categories) or edition.title}; they have {available}."
-        )
+def _read_edition(source: ItemSource, edition: Edition) -> Dataset:
+    bad = BadRows(source.skip_bad)
+    rows = [row for path, _ in source.files for row in edition.read(Path(path), bad)]
+    chosen = [row for row in rows if not source.categories or row.example.category in source.categories]
+    if not chosen:
+        available = ", ".join(dict.fromkeys(row.example.category for row in rows)) or "none"
+        absent = ", ".join(source.categories) or edition.title
+        problem = f"these files have no example of {absent}; they have {available}."
         raise UsageError(problem, "--set category=…", code="bad-setting", file=source.files[0][0], key="category")
     files = {Path(path).name: digest for path, digest in source.files}
-    dataset = dataset_of_rows(edition, wanted_rows, files, bad.notes("data"))
-    if source.defects != DROP:
-        return dataset
-    rows, left_out = sound_rows(dataset, edition)
-    return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
+    return dataset_of_rows(edition, chosen, files, bad.notes("data"))
 
 
 def dataset_of_rows(
-    edition: Edition, read: Sequence[EditionRow], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
+    edition: Edition, rows: Sequence[EditionRow], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
 ) -> Dataset:
-    """Rows of an edition as a data set, with a note on those without a target."""
-    ids = [row.id for row in read]
+    """Rows of an edition as a data set, with a note that names those without a target."""
+    ids = [row.id for row in rows]
     dataset = Dataset(
-        [row.example for row in read],
-        np.array([row.target for row in read], np.int8),
-        np.zeros(len(read), np.bool_),
-        [row.stereotype for row in read],
+        [row.example for row in rows],
+        np.array([row.target for row in rows], np.int8),
+        np.zeros(len(rows), np.bool_),
+        [row.stereotype for row in rows],
         files or {},
-        ids=ids if any(ids) else (),
+        notes,
+        ids if any(ids) else (),
     )
-    return replace(dataset, notes=[*notes, *(_note_on_targets(dataset) if has_targets(edition) else [])])
-
-
-def _note_on_targets(dataset: Dataset) -> list[str]:
-    """A note that names the rows without a target, by what the set itself calls them."""
-    rows = np.flatnonzero(dataset.target == NONE)
-    named = "; ".join(line.strip() for line in by_template(dataset.examples, rows, dataset.ids))
-    note = f"{len(rows)} rows have no single target, and the bias metrics leave them out: {named}"
-    return [note] if len(rows) else []
+    untargeted = np.flatnonzero(dataset.target == NONE)
+    if not has_targets(edition) or not len(untargeted):
+        return dataset
+    names = "; ".join(line.strip() for line in by_template(dataset.examples, untargeted, dataset.ids))
+    note = f"{len(untargeted)} rows have no single target, and the bias metrics leave them out: {names}"
+    return replace(dataset, notes=[*notes, note])
 
 
 def dataset_of(
@@ -164,13 +162,13 @@ def dataset_of(
     notes: Sequence[str] = (),
 ) -> Dataset:
     """Examples with their targets: from the metadata if it has the example, else by the rules of `targets.py`."""
-    about = metadata or TargetMetadata()
-    metadata_targets, named = about.targets(examples, meaning), find_named(examples)
+    metadata = metadata or TargetMetadata()
+    targets, named = metadata.targets(examples, meaning), find_named(examples)
     for row, example in enumerate(examples):
-        named[row] = about.named.get((example.category, example.example_id), bool(named[row]))
-    stereotype_of = {**(stereotypes or {}), **about.stereotypes}
+        named[row] = metadata.named.get((example.category, example.example_id), bool(named[row]))
+    stereotype_of = {**(stereotypes or {}), **metadata.stereotypes}
     stereotype = [stereotype_of.get((example.category, example.question_index), "") for example in examples]
-    targets = np.where(metadata_targets != NONE, metadata_targets, find_targets(examples))
+    targets = np.where(targets != NONE, targets, find_targets(examples))
     return Dataset(examples, targets, named, stereotype, files or {}, notes)
 
 
@@ -207,7 +205,8 @@ def selected(source: ItemSource, sample: ItemSample) -> Dataset:
     if sample.in_all is None and sample.per_template is None:
         return dataset
     quartets = quartets_of(dataset)
-    order = _in_own_order(dataset, quartets) if source.in_own_order else _shuffled(dataset, quartets, sample.seed)
+    shuffled = np.random.default_rng(sample.seed).permutation(len(quartets)).tolist()
+    order = _in_own_order(dataset, quartets) if source.in_own_order else _by_template(dataset, quartets, shuffled)
     kinds = [_aligned(dataset, quartet) for quartet in quartets.tolist()]
     order = {
         category: {name: _in_pairs(quartet_indices, kinds) for name, quartet_indices in templates.items()}
@@ -235,9 +234,10 @@ def quartets_of(dataset: Dataset) -> NDArray[np.int64]:
 
 
 Order = dict[str, dict[str, list[int]]]
+"""category -> template -> indices of its quartets, in the order in which they are taken."""
+
 APART = 2
 """Of how many templates of each category a small sample begins with a single quartet."""
-"""category -> template -> places of its quartets, in the order in which they are taken."""
 
 
 def _in_own_order(dataset: Dataset, quartets: NDArray[np.int64]) -> Order:
@@ -252,10 +252,6 @@ def _in_own_order(dataset: Dataset, quartets: NDArray[np.int64]) -> Order:
             start = number % len(compared)
             templates[name] = indices[start:] + indices[:start]
     return order
-
-
-def _shuffled(dataset: Dataset, quartets: NDArray[np.int64], seed: int) -> Order:
-    return _by_template(dataset, quartets, np.random.default_rng(seed).permutation(len(quartets)).tolist())
 
 
 def _by_template(dataset: Dataset, quartets: NDArray[np.int64], indices: Iterable[int]) -> Order:
@@ -318,38 +314,3 @@ def _pairs(indices: Sequence[int], *, turned: bool, most: int | None) -> list[li
 def _in_turn(rows: Sequence[Sequence[list[int]]]) -> list[list[int]]:
     """The first of every row, then the second of every one that has several, …"""
     return [row[turn] for turn in range(max(map(len, rows))) for row in rows if turn < len(row)]
-
-
-# --- notes on questions that are not the published ones, by the ids that `assay data check` compares as well
-
-_OFFICIAL = next(data_set for data_set in PROBE.data_sets if data_set.name == ORIGINAL)
-
-
-@lru_cache(maxsize=4)
-def note_on(source: ItemSource) -> tuple[str, ...]:
-    """A note on files of a source that are not the published ones, if there are any."""
-    read = [*source.files, *([source.metadata] if source.metadata else [])]
-    return tuple(note_on_files((Path(path) for path, _ in read), source.edition))
-
-
-def note_on_files(files: Iterable[Path], name: str = ORIGINAL) -> list[str]:
-    """A note that names those files whose content was not published, if there are any and the set is pinned."""
-    title, pinned = published_set(name)
-    if pinned is None:
-        return []
-    others = []
-    for file in files:
-        with open_bytes(file) as content:
-            others += [] if is_published(pinned, content.read(MOST_WHOLE)) else [file.name]
-    return [f"not the published files: {', '.join(others)}; results on them are not {title} results"] if others else []
-
-
-def published_set(name: str) -> tuple[str, DataSet | None]:
-    """What BBQ or an edition is called, and its data set if that is pinned."""
-    if name == ORIGINAL:
-        return PROBE.title, _OFFICIAL
-    edition = load_edition(name)
-    called = edition.data_set or name
-    return edition.title, next(
-        (data_set for data_set in PROBE.data_sets if data_set.pinned and data_set.name == called), None
-    )

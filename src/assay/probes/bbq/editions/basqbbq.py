@@ -7,16 +7,13 @@ rows of Nazionalitate have one, for “txinatar”) is read as blank.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from assay.asking.queries import NONE
-from assay.files.rows import BadRows
-from assay.probes.bbq.edition_fields import RowFields, each_row
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import UNKNOWN_LABEL
-from assay.probes.bbq.read_items import example_of, stem
+from assay.probes.bbq.read_items import RowFields, each_row, example_of, stem
 
 _REMEDY = "Every row needs the fields of BBQ's files; see `assay data check basqbbq`."
 _HALF = re.compile("_(dis)?ambig$")
@@ -27,10 +24,6 @@ def find(path: Path, language: str) -> list[Path]:
     files = next(filter(None, (files_at(folder, "basqbbq", r"[A-Z]\w+\.jsonl") for folder in folders)), [])
     complete = {stem(file) for file in files if not _HALF.search(stem(file))}
     return [file for file in files if stem(file) in complete or _HALF.sub("", stem(file)) not in complete]
-
-
-def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
-    return each_row(path, bad, _REMEDY, _read)
 
 
 def _read(fields: RowFields) -> EditionRow:
@@ -55,7 +48,7 @@ EDITION = Edition(
     "Basque, a Low-Resource Language. In Proceedings of the 31st International Conference on Computational Linguistics",
     languages=("eu",),
     find=find,
-    read=read,
+    read=lambda path, bad: each_row(path, bad, _REMEDY, _read),
     on_real_files=False,
     culture="the Basque Country",
 )

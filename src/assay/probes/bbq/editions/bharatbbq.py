@@ -13,7 +13,6 @@ from pathlib import Path
 
 from assay.errors import DataError
 from assay.files.rows import BadRows, read_rows
-from assay.probes.bbq.edition_fields import RowFields, each_row, number, people
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import (
     AMBIGUOUS,
@@ -25,6 +24,7 @@ from assay.probes.bbq.items import (
     UNKNOWN_STRINGS,
     Item,
 )
+from assay.probes.bbq.read_items import RowFields, each_row, number, people
 
 _REMEDY = "Every row needs the columns of CATEGORY_examples.csv of github.com/sahoonihar/BharatBBQ."
 _CONDITIONS = {"amb": AMBIGUOUS, "disamb": DISAMBIGUATED}

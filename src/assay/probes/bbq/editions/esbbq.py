@@ -15,9 +15,9 @@ from pathlib import Path
 
 from assay.asking.queries import NONE
 from assay.files.rows import BadRows
-from assay.probes.bbq.edition_fields import RowFields, each_row, number, texts
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import AMBIGUOUS, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Item
+from assay.probes.bbq.read_items import RowFields, each_row, number, texts
 
 CATEGORIES = (
     *("Age", "DisabilityStatus", "Gender", "LGBTQIA", "Nationality", "PhysicalAppearance", "RaceEthnicity"),
@@ -27,6 +27,7 @@ UNKNOWN = (
     *("No hay suficiente información", "No hay información suficiente", "No lo sé", "No sé", "Falta información"),
     *("No se puede responder", "No se sabe", "No se puede saber", "No se puede determinar"),
 )
+
 """What the word “unknown” of the files stands for, in the authors' task for lm-evaluation-harness."""
 
 _REMEDY = "Every row needs the columns of CATEGORY.full.csv as published; see docs/languages.md."
@@ -56,17 +57,13 @@ def read(unknown: Sequence[str], path: Path, bad: BadRows) -> Iterator[EditionRo
     taken: dict[tuple[object, ...], int] = {}
     for row in rows:
         example, is_own_fact = row.example, row.row["flipped"] in ("original", "all")
-        ambiguous_contexts = contexts.get(_people(example), [])
-        begins = next(
-            (context for context in ambiguous_contexts if example.context.startswith(context)), example.context
-        )
+        openings = (context for context in contexts.get(_people(example), []) if example.context.startswith(context))
+        begins = next(openings, example.context)
         key = (*_people(example), begins, example.condition == AMBIGUOUS or is_own_fact)
         seat = (*key, example.polarity, example.condition)
         taken[seat] = taken.get(seat, -1) + 1  # several facts may continue one context
         quartet = quartets.setdefault((*key, taken[seat]), example.example_id)  # the first of its rows
-        yield row._replace(
-            example=replace(example, example_id=number(quartet, example.polarity, example.condition)),
-        )
+        yield row._replace(example=replace(example, example_id=number(quartet, example.polarity, example.condition)))
 
 
 def _people(example: Item) -> tuple[str, ...]:
@@ -118,10 +115,10 @@ def _info(fields: RowFields, option: int) -> tuple[str, str]:
     """The filler and the label of an option. A label may have the gender before the group: “m, árabe”."""
     name, nested = f"answer_info.ans{option}", fields.row.get("answer_info")
     pair = nested.get(f"ans{option}") if isinstance(nested, dict) else fields.value(name)
-    texts_read = texts(pair, 2)
-    if texts_read is None:
+    both = texts(pair, 2)
+    if both is None:
         fields.wrong(name if not nested else "answer_info", "two texts for each option, such as ['abuelo', 'old']")
-    return texts_read[0], texts_read[1].rpartition(",")[2].strip()
+    return both[0], both[1].rpartition(",")[2].strip()
 
 
 EDITION = Edition(

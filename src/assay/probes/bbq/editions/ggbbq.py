@@ -17,9 +17,9 @@ from assay.asking.queries import NONE
 from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, open_text
 from assay.files.rows import BadRows
-from assay.probes.bbq.edition_fields import RowFields, each_row, number, texts
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Item
+from assay.probes.bbq.read_items import RowFields, each_row, number, texts
 
 CATEGORIES = ("Gender_identity", "Gender_identity (names)")
 _REMEDY = "Every row needs the fields of bbq_de_amb_test.jsonl; see `assay data check ggbbq`."
@@ -59,9 +59,7 @@ def _subset(path: Path) -> str:
 def _read(subset: str, templates: Templates, fields: RowFields) -> EditionRow:
     index, context = fields.number("index"), fields.text("context")
     condition, polarity = fields.meant("context_type", _TYPES), fields.meant("question_type", _POLARITIES)
-    indices = {
-        name for between, name in templates if fits(between, context.strip(), is_complete=condition == AMBIGUOUS)
-    }
+    indices = {name for between, name in templates if fits(between, context.strip(), entire=condition == AMBIGUOUS)}
     if len(indices) != 1:
         fields.wrong("context", f"one that begins as one template of {subset} does, not {len(indices)}")
     info = _info(fields)
@@ -135,18 +133,18 @@ def _templates(path: Path) -> Templates:
         return tuple((tuple(_SLOT.split((row[_CONTEXT] or "").strip())), row[_INDEX] or "") for row in reader)
 
 
-def fits(between: Sequence[str], context: str, *, is_complete: bool) -> bool:
+def fits(between: Sequence[str], context: str, *, entire: bool) -> bool:
     """Whether a context, or its beginning, consists of these texts with something in each gap between them.
 
     A regular expression would need hours for some texts.
 
-    >>> fits(("Im ", " war ", "."), "Im Hof war Lea. Sie ging.", is_complete=False)
+    >>> fits(("Im ", " war ", "."), "Im Hof war Lea. Sie ging.", entire=False)
     True
     """
     first, *others = between
     if not context.startswith(first):
         return False
-    end, last = len(first), others.pop() if is_complete and others else None
+    end, last = len(first), others.pop() if entire and others else None
     for text in others:
         start = context.find(text, end + 1)
         if start < 0:
@@ -154,7 +152,7 @@ def fits(between: Sequence[str], context: str, *, is_complete: bool) -> bool:
         end = start + len(text)
     if last is not None:
         return context.endswith(last) and end < len(context) - len(last)
-    return not is_complete or end == len(context)
+    return not entire or end == len(context)
 
 
 EDITION = Edition(

@@ -8,13 +8,11 @@ with the stereotype, so that for a cnt question it names the other person.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-from assay.files.rows import BadRows
-from assay.probes.bbq.edition_fields import RowFields, each_row, number, people, texts
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, Item
+from assay.probes.bbq.read_items import RowFields, each_row, number, people, texts
 
 UNKNOWN = 2
 CATEGORIES = (
@@ -22,6 +20,7 @@ CATEGORIES = (
     *("gender_identity", "physical_appearance", "political_orientation", "race_ethnicity_nationality", "religion"),
     *("ses", "sexual_orientation"),
 )
+
 _REMEDY = "Every row needs the columns of KoBBQ_test_samples.tsv; see `assay data check kobbq`."
 _ID = re.compile(r"([a-z_]+)-(\d{1,6})([a-z])-(\d{1,4})-(amb|dis)-(bsd|cnt)")
 _CONDITIONS = {"amb": AMBIGUOUS, "dis": DISAMBIGUATED}
@@ -32,10 +31,6 @@ def find(path: Path, language: str) -> list[Path]:
     """The test set, as in the paper; all samples where the test set is not there, or where they are the place."""
     file_lists = (files_at(path, "kobbq", rf"KoBBQ_{which}_samples\.tsv") for which in ("test", "all"))
     return next(filter(None, file_lists), [])
-
-
-def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
-    return each_row(path, bad, _REMEDY, _read)
 
 
 def _read(fields: RowFields) -> EditionRow:
@@ -77,7 +72,7 @@ EDITION = Edition(
     "for Question Answering. Transactions of the Association for Computational Linguistics 12. arXiv:2307.16778",
     languages=("ko",),
     find=find,
-    read=read,
+    read=lambda path, bad: each_row(path, bad, _REMEDY, _read),
     unknown_last=True,
     culture="South Korea",
     categories=CATEGORIES,

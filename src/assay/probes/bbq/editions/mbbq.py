@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from assay.files.rows import BadRows
-from assay.probes.bbq.edition_fields import RowFields, each_row
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import Item
-from assay.probes.bbq.read_items import example_of
+from assay.probes.bbq.read_items import RowFields, each_row, example_of
 from assay.probes.bbq.targets import find_targets
 
 CATEGORIES = ("Age", "Disability_status", "Gender_identity", "Physical_appearance", "SES", "Sexual_orientation")

@@ -239,10 +239,7 @@ def _terms(row: TemplateRow, value: str) -> tuple[Words, Words]:
         raise row.bad(problem, _TERMS_REMEDY, key="Var2_info")
     if isinstance(terms, list) and len(terms) == 2:
         lists = [[term] if isinstance(term, str) else term for term in terms]
-        if all(
-            isinstance(value_terms, list) and value_terms and all(isinstance(term, str) for term in value_terms)
-            for value_terms in lists
-        ):
+        if all(isinstance(words, list) and words and all(isinstance(term, str) for term in words) for words in lists):
             by_value: Mapping[str, list[str]] = dict(zip(values, lists, strict=True))
             return tuple(by_value[value]), tuple(by_value[OPPOSITE[value]])
     raise row.unexpected("Names", "two terms or two lists of terms", _TERMS_REMEDY)

@@ -135,8 +135,4 @@ def _asked(arguments: object) -> list[tuple[str, str]]:
     if not isinstance(requests, list):
         return []
     parts = [list(request.values()) if isinstance(request, dict) else request for request in requests]
-    return [
-        (request[0], request[1])
-        for request in parts
-        if isinstance(request, list) and [*map(type, request[:2])] == [str, str]
-    ]
+    return [(part[0], part[1]) for part in parts if isinstance(part, list) and [*map(type, part[:2])] == [str, str]]

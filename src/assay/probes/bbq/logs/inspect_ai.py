@@ -102,11 +102,9 @@ def _row(sample: Row) -> dict[str, Any]:
         if match[1]:
             row.setdefault("category", match[1])
     choices, target = sample.get("choices"), sample.get("target")
-    has_choices = (
-        isinstance(choices, list) and len(choices) == OPTIONS and all(isinstance(choice, str) for choice in choices)
-    )
-    row["choices"] = choices if has_choices else []
-    if has_choices:
+    usable = isinstance(choices, list) and len(choices) == OPTIONS and all(isinstance(text, str) for text in choices)
+    row["choices"] = choices if usable else []
+    if usable:
         row["gold"] = _letter(target[0] if isinstance(target, list) and len(target) == 1 else target)
     return row
 
@@ -135,19 +133,19 @@ def _chosen(sample: Row, choices: Sequence[str], example: Item, location: LogLoc
         return None
     scores = sample.get("scores")
     score = scores.get("choice", next(iter(scores.values()), {})) if isinstance(scores, dict) else {}
-    place = _letter(str(_at(score, "answer") or "").strip())
-    if 0 <= place < len(choices):
-        option = option_of(choices[place], example)
+    index = _letter(str(_at(score, "answer") or "").strip())
+    if 0 <= index < len(choices):
+        option = option_of(choices[index], example)
         if option is None:
-            problem = f"the choice {choices[place]!r} is none of the example's options."
+            problem = f"the choice {choices[index]!r} is none of the example's options."
             raise location.bad(problem, COMPLETE, code="bad-value", key="choices")
         return option
-    shown, explanation = choices, _at(score, "explanation")
+    listed, explanation = choices, _at(score, "explanation")
     if isinstance(explanation, str) and explanation.startswith("Choices were shuffled"):  # by the solver
-        shown = _SHOWN_CHOICE.findall(explanation)[: len(choices)]
+        listed = _SHOWN_CHOICE.findall(explanation)[: len(choices)]
     output = sample.get("output")  # older versions have what the model wrote in the first message alone
-    said = _text(_at(output, "completion"), sample) or _text(_at(output, "choices", 0, "message"), sample)
-    return _in_words(said, shown, example)
+    text = _text(_at(output, "completion"), sample) or _text(_at(output, "choices", 0, "message"), sample)
+    return _in_words(text, listed, example)
 
 
 def _in_words(text: str, shown_choices: Sequence[str], example: Item) -> int | str | None:
