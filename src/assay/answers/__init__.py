@@ -120,7 +120,7 @@ _MARKUP = re.compile(
 _LETTER_A = re.compile(r"\b[Aa]\s*[).:\]]\W*\w")  # "A) man" has the words of "a man"
 
 
-def _said(text: str) -> str:
+def _without_markup(text: str) -> str:
     """The answer without thoughts and markup."""
     if "<" in text:
         text = _END_OF_THOUGHT.sub("", _THOUGHT.sub("", text))
@@ -209,7 +209,7 @@ def parse_answer(
     option = _plain(text, words, patterns, marks)
     if option is not None:
         return option
-    cleaned = _said(text)
+    cleaned = _without_markup(text)
     if not marks or (not language.reading.letters.attached and set(marks).isdisjoint(words.split())):
         readings = [cleaned]
     else:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.messages import PromptRecord
+from assay.asking.messages import PromptRecord, readable_prompt
 from assay.asking.option_prompts import ANSWER_MODES, FIELD_MODES
 from assay.asking.plan import Ask
-from assay.asking.queries import Answers, ChoiceQuery, Status, TextQuery
+from assay.asking.queries import Answers, Status
 from assay.errors import UsageError
 from assay.languages import ENGLISH
 from assay.probes.base import Stage
@@ -146,22 +145,6 @@ WROTE = "(what the model wrote)"
 """The placeholder for it in the second step's prompt in run.json."""
 
 
-@dataclass(frozen=True)
-class SteppedAnswers:
-    """The answers to all rows of a plan, and what the model wrote before them (row,), if anything."""
-
-    plan: BBQPlan
-    answers: Answers
-    wrote: NDArray[np.bytes_] | None = None
-
-    def readable_query(self, row: int) -> ChoiceQuery | TextQuery:
-        """The question as it was asked, for people to read."""
-        wrote = None if self.wrote is None else bytes(self.wrote[row]).decode()
-        if wrote == "":
-            return self.plan.wording.first(self.plan.question(row))
-        return self.plan.readable_query(row, wrote)
-
-
 def stages_of(plans: Mapping[str, BBQPlan]) -> list[Stage]:
     """The parts of a run: a step each."""
     return [
@@ -183,21 +166,31 @@ def prompt_records(plans: Mapping[str, BBQPlan]) -> dict[str, PromptRecord]:
     return records
 
 
-def ask_in_steps(plan: BBQPlan, ask: Ask, label: str) -> SteppedAnswers:
-    """All answers; for a plan in two steps those of the second step, where some rows may be missing."""
+def ask_in_steps(plan: BBQPlan, ask: Ask, label: str) -> tuple[Answers, NDArray[np.bytes_] | None]:
+    """The answers to all rows of a plan, and what the model wrote before them (row,), if it is asked in two steps.
+
+    Without a text of the first step, the answer to the second is missing.
+    """
     if not plan.wording.two_steps:
-        return SteppedAnswers(plan, ask(plan, label))
+        return ask(plan, label), None
     first = ask(WritingPlan(plan), f"{label}{FIRST}")
     refused = np.isin(first.status, (Status.REFUSED, Status.FILTERED))
     wrote = np.where(refused, b"", first["text"])
     rows = np.flatnonzero(np.char.str_len(wrote) > 0)
     status = np.where(refused, Status.REFUSED, Status.FAILED).astype(np.uint8)
     if not len(rows):
-        return SteppedAnswers(plan, Answers(status, _no_answers(plan)), wrote)
+        return Answers(status, _no_answers(plan)), wrote
     second = ask(AnsweringPlan(plan, ask.keep({"row": rows, "text": wrote[rows]}), len(rows)), label)
     status[rows] = second.status
     arrays = {name: _spread(values, rows, len(plan)) for name, values in second.arrays.items()}
-    return SteppedAnswers(plan, Answers(status, arrays), wrote)
+    return Answers(status, arrays), wrote
+
+
+def prompt_as_asked(plan: BBQPlan, wrote: NDArray[np.bytes_] | None, row: int) -> str:
+    """The question of a row for people to read, after what the model wrote in the first step, if anything."""
+    text = None if wrote is None else bytes(wrote[row]).decode()
+    query = plan.wording.first(plan.question(row)) if text == "" else plan.readable_query(row, text)
+    return readable_prompt(query.prompt, query.dialogue)
 
 
 def _no_answers(plan: BBQPlan) -> dict[str, NDArray[Any]]:

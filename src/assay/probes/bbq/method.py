@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import REFUSED, TIED, UNPARSED, parse_answer, parse_released
-from assay.asking.messages import readable_prompt
 from assay.asking.plan import Ask
 from assay.asking.queries import Answers, Status
 from assay.config.settings import GENERATE, SCORE, as_written, read_settings
@@ -27,10 +26,10 @@ from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
 from assay.probes.bbq.ask_items import (
-    SteppedAnswers,
     ask_in_steps,
     choose_form,
     choose_question_format,
+    prompt_as_asked,
     prompt_records,
     stages_of,
 )
@@ -163,8 +162,8 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
         decided: list[Ties | None] = []
         lost: Counter[str] = Counter()
         for label, plan in prepared.plans.items():
-            stepped = ask_in_steps(plan, ask, label)
-            answers, scored = stepped.answers, plan.ability in ("choice", "listed")
+            answers, wrote = ask_in_steps(plan, ask, label)
+            scored = plan.ability in ("choice", "listed")
             all_scored &= scored and not answers.status.any()
             if scored:
                 scores = option_scores(answers, settings.likelihood, partial(_scored_texts, plan))
@@ -178,7 +177,7 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
             by_order = plan.to_stored(chosen).reshape(-1, len(plan.orders))
             answered = AnsweredItems(plan.dataset, by_order, not plan.contexts, plan.drawn_orders)
             part = _part_answers(plan, answers, answered, scores, settings.likelihood)
-            parts.append(replace(part, prompt=_prompts(stepped)) if ask.abilities & PROMPT_ABILITIES else part)
+            parts.append(replace(part, prompt=_prompts(plan, wrote)) if ask.abilities & PROMPT_ABILITIES else part)
         if settings.prompts == forms.ALL_PROMPTS:
             parts = [_together(parts, [label.removeprefix(PROMPT_STAGE) for label in prepared.plans])]
         return BBQAnswers(parts, bool(all_scored), ties, all_ties(decided), lost)
@@ -360,14 +359,9 @@ def _scored_texts(plan: BBQPlan, row: int) -> tuple[str, ...]:
     return plan.wording.choice(plan.form, plan.question(row)).options
 
 
-def _prompts(stepped: SteppedAnswers) -> Callable[[int], str]:
+def _prompts(plan: BBQPlan, wrote: NDArray[np.bytes_] | None) -> Callable[[int], str]:
     """The question of an example as it was asked, with the options in the stored order."""
-
-    def prompt(row: int) -> str:
-        query = stepped.readable_query(row * len(stepped.plan.orders))
-        return readable_prompt(query.prompt, query.dialogue)
-
-    return prompt
+    return lambda row: prompt_as_asked(plan, wrote, row * len(plan.orders))
 
 
 def best(scores: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -33,7 +33,7 @@ _OTHER_NAMES = {"context_condition": "context_type"}
 _NUMBERS = {str(option + 1): option for option in range(OPTIONS)}
 _UNKNOWN = {text.casefold() for text in UNKNOWN_STRINGS}
 
-Asked = tuple[str, ...]
+QuestionKey = tuple[str, ...]
 """Template, question and options: the same for an ambiguous row and its disambiguated twin."""
 
 
@@ -44,12 +44,12 @@ def find(path: Path, language: str) -> list[Path]:
 
 
 def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
-    unknown: dict[Asked, set[int]] = {}
+    unknown: dict[QuestionKey, set[int]] = {}
     for _, row in read_rows(path, BadRows(skip=True)):
         fields = _fields(RowFields(row, path, 0, _REMEDY))
         with suppress(DataError):  # reported when the row is read, below
             if fields.meant("context_type", _CONDITIONS) == AMBIGUOUS:
-                unknown.setdefault(_asked(fields), set()).add(fields.meant("label", _NUMBERS))
+                unknown.setdefault(_question_key(fields), set()).add(fields.meant("label", _NUMBERS))
     return each_row(path, bad, _REMEDY, lambda fields: _read(_fields(fields), unknown))
 
 
@@ -60,7 +60,7 @@ def _fields(fields: RowFields) -> RowFields:
     return replace(fields, row=row | coded)
 
 
-def _asked(fields: RowFields) -> Asked:
+def _question_key(fields: RowFields) -> QuestionKey:
     return tuple(map(fields.text, ("qid", "question", *_options())))
 
 
@@ -68,11 +68,11 @@ def _options() -> list[str]:
     return [f"option{option + 1}" for option in range(OPTIONS)]
 
 
-def _read(fields: RowFields, unknown: Mapping[Asked, set[int]]) -> EditionRow:
+def _read(fields: RowFields, unknown: Mapping[QuestionKey, set[int]]) -> EditionRow:
     options = [fields.text(name) for name in _options()]
     target, label = fields.meant("target", _NUMBERS), fields.meant("label", _NUMBERS)
     by_words = {option for option, text in enumerate(options) if text.casefold() in _UNKNOWN}
-    places = unknown.get(_asked(fields)) or by_words
+    places = unknown.get(_question_key(fields)) or by_words
     if len(places) != 1:
         fields.wrong("options", "one that is right in the ambiguous row with this question, or says “unknown”")
     (option,) = places

@@ -79,11 +79,11 @@ class BBQQuestionWriter:
 
     def count(self) -> int:
         """The number of examples; raises an error for unusable templates before anything is written."""
-        return len(QUARTET) * sum(len(group) for template in self._every() for group in self._groups(template))
+        return len(QUARTET) * sum(len(group) for template in self._all_templates() for group in self._groups(template))
 
     def notes(self) -> list[str]:
         """Notes for the user: templates, or parts of their lists, that produce nothing."""
-        return [note for template in self._every() for note in template.notes]
+        return [note for template in self._all_templates() for note in template.notes]
 
     def examples(self) -> Iterator[Item]:
         """All examples, category by category."""
@@ -114,7 +114,7 @@ class BBQQuestionWriter:
     def _templates(self, category: str) -> list[BBQTemplate]:
         return read_templates(self.templates[category], category)
 
-    def _every(self) -> Iterator[BBQTemplate]:
+    def _all_templates(self) -> Iterator[BBQTemplate]:
         return (template for category in self.templates for template in self._templates(category))
 
     def _groups(self, template: BBQTemplate) -> Iterator[list[PersonPair]]:

@@ -105,7 +105,7 @@ def _response(sample: Row, example: Item, location: LogLocation) -> int | str | 
     first = [resp[0] for resp in resps]  # where a request is repeated
     if isinstance(first[0], str):
         return first[0] if first[0].strip() else None
-    continuations = _asked(sample.get("arguments"))
+    continuations = _continuations(sample.get("arguments"))
     if len(continuations) != len(first):
         raise wrong(f'"arguments" has {len(continuations)} continuations, "resps" {len(first)}.', key="arguments")
     scores: list[tuple[float, int]] = []
@@ -129,7 +129,7 @@ def _response(sample: Row, example: Item, location: LogLocation) -> int | str | 
     return chosen.pop() if len(chosen) == 1 else TIED
 
 
-def _asked(arguments: object) -> list[tuple[str, str]]:
+def _continuations(arguments: object) -> list[tuple[str, str]]:
     """Contexts and continuations: {"gen_args_0": {"arg_0": context, "arg_1": continuation}, …}, or as lists."""
     requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
     if not isinstance(requests, list):
