@@ -21,7 +21,7 @@ import numpy as np
 
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.bbq_starter.templates import read_starter
+from assay.probes.bbq_starter.method import read_starter
 
 EXAMPLES = 58_492
 RESAMPLES = 1000

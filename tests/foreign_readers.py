@@ -48,13 +48,13 @@ from assay.models.api.detect_dialect import remembered_at
 from assay.models.base import Reply
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.bbq.editions import Edition, edition
+from assay.probes.bbq.editions import Edition, load_edition
 from assay.probes.bbq.generation import BBQQuestionWriter
 from assay.probes.bbq.prompt_sources import read_prompts, read_wording
 from assay.probes.bbq.settings import BBQGenerateSettings
 from assay.probes.bbq.settings import BBQSettings as BBQSettings
 from assay.probes.bbq.targets import template_stereotypes
-from assay.probes.bbq_starter.templates import PACKAGED, read_starter
+from assay.probes.bbq_starter.method import PACKAGED, read_starter
 from assay.probes.sodapop.name_builder import APPENDIX_A, build_from_files
 from assay.probes.sodapop.names import PACKAGED as OF_SODAPOP
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
@@ -94,7 +94,7 @@ def editions() -> Reader:
     uses: dict[str, list[Use]] = {}
     for file in corpus:
         name = file.partition("/")[0]
-        own = edition(name)
+        own = load_edition(name)
         uses[file] = [
             reading(partial(_rows, own, name, False)),
             reading(partial(_rows, own, name, True)),

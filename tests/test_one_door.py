@@ -60,7 +60,7 @@ ALLOWED = {
     "models/chat_template_worker.py: json.loads": (1, "what chat_templates.py wrote"),
     "models/chat_template_worker.py: open": (1, "the null device, to write"),
     "models/chat_template_worker.py: read_text": (1, "the system's"),
-    "probes/bbq/edition_checks.py: read_text": (1, PACKAGED),
+    "probes/bbq/defects.py: read_text": (1, PACKAGED),
     "probes/bbq/logs/inspect_ai.py: open": (1, "a member of an archive that the door opened, with a limit"),
     "probes/bbq/logs/inspect_ai.py: zipfile.ZipFile": (2, "a type"),
     "probes/bbq/prompt_sources.py: ast.parse": (1, "what the door read, with a limit; its errors are caught"),

@@ -491,7 +491,7 @@ BBQ = BBQPlan(
     StarterSource(categories=("age",)),
     ItemSample(8, None, 3),
     "letters",
-    words=PromptWording(shots=(FewShotExample(QUESTION, 1),)),
+    wording=PromptWording(shots=(FewShotExample(QUESTION, 1),)),
 )
 GENDER = UnqoverPlan("gender", "span", "ab" * 32, cells=5, without=("Ann",))
 ANSWERS = (("Ann",), (("Ann came.", "Who?"),), ("very", "kind"), ("", " ", "."), "ab" * 32, 3)

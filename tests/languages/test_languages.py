@@ -11,7 +11,7 @@ import pytest
 from assay.answers import REFUSED, UNPARSED, parse_answer
 from assay.files.rows import BadRows
 from assay.languages import CODES, ENGLISH, language, language_name
-from assay.probes.bbq.editions import edition
+from assay.probes.bbq.editions import load_edition
 from raising import raises
 
 FOLDER = Path(__file__).parent
@@ -175,8 +175,8 @@ BUT = "했지만"  # an option with this word ("although") cuts a sentence in tw
 )
 def test_every_published_option_is_read(name: str, code: str, official_data: Path) -> None:
     own, bad = language(code), BadRows(skip=True)
-    files = edition(name).find(official_data / "bbq_family", code)
-    rows = [read.example for file in files for read in edition(name).read(file, bad)]
+    files = load_edition(name).find(official_data / "bbq_family", code)
+    rows = [read.example for file in files for read in load_edition(name).read(file, bad)]
     seen = {(row.answers, tuple(filler for filler, _ in row.info), row.unknown) for row in rows}
     assert len(seen) > 50
     somebody, either, unknown, other = SENTENCES[code]

@@ -18,7 +18,7 @@ from assay.probes.base import Request
 from assay.probes.bbq.compare_runs import RecalledRun, compare_answers
 from assay.probes.bbq.edition_language import EditionLanguage
 from assay.probes.bbq.read_items import data_files
-from assay.probes.bbq_starter.templates import read_starter
+from assay.probes.bbq_starter.method import read_starter
 from assay.probes.sodapop.contexts import paper_contexts, read_contexts
 from assay.probes.sodapop.names import read_groups
 from assay.probes.sodapop_names.compare_runs import opened

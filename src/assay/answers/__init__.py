@@ -67,8 +67,8 @@ def _by_letter(text: str, options: OptionPatterns) -> int | None:
     letters = lettered_options(text, reading)
     if len(letters) != 1:
         return None
-    ((option, place),) = letters.items()
-    beside = next(clause for start, clause in _clauses(text, reading) if place < start + len(clause))
+    ((option, position),) = letters.items()
+    beside = next(clause for start, clause in _clauses(text, reading) if position < start + len(clause))
     named = named_options(beside, options)
     return UNPARSED if named and option not in named else option
 
@@ -77,8 +77,8 @@ def _by_first_clause(text: str, options: OptionPatterns) -> int | None:
     """The first clause, if it is an option and no later clause is another: "The nurse, because the pilot slept." """
     reading = options.language.reading
     first, *others = (clause.strip(" .") for _, clause in _clauses(text, reading))
-    option = options.whole.get(first)
-    later = {options.whole.get(reading.alternative.sub("", clause, count=1)) for clause in others}
+    option = options.by_text.get(first)
+    later = {options.by_text.get(reading.alternative.sub("", clause, count=1)) for clause in others}
     return option if later <= {None, option} else None
 
 
@@ -105,7 +105,7 @@ def _first(decided: Iterable[int | None]) -> int | None:
 def _alone(text: str, options: OptionPatterns) -> int | None:
     """The option, if the text is an option, a letter, or both."""
     words = words_of(text, options.language)
-    return _judge(text, options) if words in options.whole or (text and not words) else None
+    return _judge(text, options) if words in options.by_text or (text and not words) else None
 
 
 # --- the rules
@@ -120,7 +120,7 @@ _MARKUP = re.compile(
 _LETTER_A = re.compile(r"\b[Aa]\s*[).:\]]\W*\w")  # "A) man" has the words of "a man"
 
 
-def _said(text: str) -> str:
+def _without_markup(text: str) -> str:
     """The answer without thoughts and markup."""
     if "<" in text:
         text = _END_OF_THOUGHT.sub("", _THOUGHT.sub("", text))
@@ -133,13 +133,13 @@ def _said(text: str) -> str:
 
 
 def _plain(text: str, words: str, options: OptionPatterns, marks: str) -> int | None:
-    heading = None if words in options.whole else options.language.reading.heading.match(words)
+    heading = None if words in options.by_text else options.language.reading.heading.match(words)
     words = words[heading.end() :] if heading else words
     letter = marks.find(words[0]) if words else -1
     followed = words[1:2] == " "
-    if words in options.whole and not (letter == 0 and followed and not options.initials and _LETTER_A.search(text)):
-        return options.whole[words]
-    alone = len(words) == 1 or (followed and options.whole.get(words[2:]) == letter)
+    if words in options.by_text and not (letter == 0 and followed and not options.initials and _LETTER_A.search(text)):
+        return options.by_text[words]
+    alone = len(words) == 1 or (followed and options.by_text.get(words[2:]) == letter)
     return letter if letter >= 0 and alone else None
 
 
@@ -203,26 +203,26 @@ def parse_answer(
     >>> [parse_answer(text, options) for text in ("The nurse or the pilot", "I can't help with that.")]
     [-2, -1]
     """
-    known = options_of(tuple(options), None if fillers is None else tuple(fillers), language)
+    patterns = options_of(tuple(options), None if fillers is None else tuple(fillers), language)
     text = language.plain(text)
     words, marks = words_of(text, language), ascii_lowercase[: len(options) if letters else 0]
-    option = _plain(text, words, known, marks)
+    option = _plain(text, words, patterns, marks)
     if option is not None:
         return option
-    said = _said(text)
+    cleaned = _without_markup(text)
     if not marks or (not language.reading.letters.attached and set(marks).isdisjoint(words.split())):
-        readings = [said]
+        readings = [cleaned]
     else:
-        lettered = with_letters(said, len(marks), language)
-        readings = [said, lettered] if known.initials else [lettered]
-    option = _first(_read(reading, known) for reading in readings)
+        lettered = with_letters(cleaned, len(marks), language)
+        readings = [cleaned, lettered] if patterns.initials else [lettered]
+    option = _first(_read(reading, patterns) for reading in readings)
     return UNPARSED if option is None else option
 
 
-def _read(said: str, options: OptionPatterns) -> int | None:
+def _read(text: str, options: OptionPatterns) -> int | None:
     """The result of the rules; first for the text before the model continued with another question."""
-    question = options.language.reading.question.search(said)
-    parts = [said[: question.start()].strip(), said] if question and question.start() else [said]
+    question = options.language.reading.question.search(text)
+    parts = [text[: question.start()].strip(), text] if question and question.start() else [text]
     return _first(rule(part, options) for part in parts for rule in _RULES)
 
 
@@ -236,15 +236,15 @@ def parse_released(text: str, options: Sequence[str], fillers: Sequence[str]) ->
     of a filler. As in their program, a filler of one word is never matched, and the first option that fits wins.
     UNPARSED if none does: the authors leave such answers out.
     """
-    said = _released(text)
-    said = (f"{said}it" if said.endswith("pantsu") else said).replace("o'brien", "obrien")
-    for place, option in enumerate(options):
-        if said == _released(option):
-            return place
-    for place, filler in enumerate(fillers):
+    answer = _released(text)
+    answer = (f"{answer}it" if answer.endswith("pantsu") else answer).replace("o'brien", "obrien")
+    for index, option in enumerate(options):
+        if answer == _released(option):
+            return index
+    for index, filler in enumerate(fillers):
         words = filler.lower().split(" ")[:2]
-        if len(words) == 2 and " ".join(words) in said:
-            return place
+        if len(words) == 2 and " ".join(words) in answer:
+            return index
     return UNPARSED
 
 

@@ -17,7 +17,7 @@ from assay.languages import LETTERS, AnswerPatterns, Language, without_accents
 class OptionPatterns:
     """What to look for. Texts are words; an empty one is never found."""
 
-    whole: Mapping[str, int]  # a text that is an option, with or without its article
+    by_text: Mapping[str, int]  # a text that is an option, with or without its article
     named: tuple[str, ...]  # (option,): its text, without its article if that distinguishes it from the others
     fillers: tuple[str, ...]  # (option,)
     words: tuple[frozenset[str], ...]  # (option,): its words, except those of every text
@@ -56,12 +56,14 @@ def options_of(options: tuple[str, ...], fillers: tuple[str, ...] | None, langua
     texts = [_text(option, language) for option in options]
     often = Counter(text.words for text in texts)
     often_short = Counter(text.short for text in texts)
-    whole = {text.short: place for place, text in enumerate(texts) if text.short and often_short[text.short] == 1}
-    whole |= {f"{article} {text}": place for text, place in whole.items() for article in language.reading.articles}
-    whole |= {text.words: place for place, text in enumerate(texts) if text.words and often[text.words] == 1}
-    unknown = [place for place, text in enumerate(texts) if text.unknown]
+    by_text = {text.short: option for option, text in enumerate(texts) if text.short and often_short[text.short] == 1}
+    by_text |= {
+        f"{article} {text}": option for text, option in by_text.items() for article in language.reading.articles
+    }
+    by_text |= {text.words: option for option, text in enumerate(texts) if text.words and often[text.words] == 1}
+    unknown = [option for option, text in enumerate(texts) if text.unknown]
     return OptionPatterns(
-        whole,
+        by_text,
         tuple(_spaced(text.short if often_short[text.short] == 1 else text.words) for text in texts),
         tuple(_spaced(_text(filler, language).short) for filler in fillers or ()),
         tuple(text.content for text in texts),
@@ -89,18 +91,18 @@ def _mentions(text: str, names: Sequence[str], reading: AnswerPatterns) -> list[
     """
     padded = f" {text} "
     spaced = _spaced(padded)
-    found = []
+    mentions = []
     for option, name in enumerate(names):
         for start, end in _places(name, spaced, reading) if name else ():
-            whole = padded[start - 1] == " " and reading.ending.match(padded, end)
-            if whole or not reading.in_words:
-                found.append((start - 1, end - 1, option))
-    holders = {name for name in names if any(other in name for other in names if other and other != name)}
-    longer = [mention for mention in found if names[mention[2]] in holders]
+            is_whole_word = padded[start - 1] == " " and reading.ending.match(padded, end)
+            if is_whole_word or not reading.in_words:
+                mentions.append((start - 1, end - 1, option))
+    holders = {name for name in names if any(shorter in name for shorter in names if shorter and shorter != name)}
+    longer = [mention for mention in mentions if names[mention[2]] in holders]
     return [
         (start, end, option)
-        for start, end, option in found
-        if not any(first <= start and end <= last and option != other for first, last, other in longer)
+        for start, end, option in mentions
+        if not any(first <= start and end <= last and option != longer_option for first, last, longer_option in longer)
     ]
 
 
@@ -134,7 +136,8 @@ def _of_another(word: str, option: int, options: OptionPatterns) -> bool:
         return False
     others = frozenset().union(*words) - words[option]
     return word in others or any(
-        min(len(word), len(other)) > 3 and (word.startswith(other) or other.startswith(word)) for other in others
+        min(len(word), len(foreign)) > 3 and (word.startswith(foreign) or foreign.startswith(word))
+        for foreign in others
     )
 
 
@@ -172,11 +175,11 @@ def _people(text: str, options: OptionPatterns) -> list[_Mention]:
         return text[end:].removeprefix("'s").strip().partition(" ")[0]
 
     def named(names: Sequence[str], *beside: Callable[[int, int], str]) -> list[_Mention]:
-        found = [mention for mention in _mentions(text, names, reading) if mention[2] != options.unknown]
-        starts, ends = {start for start, _, _ in found}, {end + 1 for _, end, _ in found}
+        mentions = [mention for mention in _mentions(text, names, reading) if mention[2] != options.unknown]
+        starts, ends = {start for start, _, _ in mentions}, {end + 1 for _, end, _ in mentions}
         return [
             (start, end, option)
-            for start, end, option in found
+            for start, end, option in mentions
             if start in ends  # directly after another one ("Ann, Bo"): both are named
             or end + 1 in starts
             or not any(_of_another(word(start, end), option, options) for word in beside)
@@ -199,12 +202,14 @@ def named_options(text: str, options: OptionPatterns) -> set[int]:
     if named and (unknown or reading.refusal.search(text)):
         unsaid = _unsaid(text, reading)
         inside = {start for start, _, _ in people if any(first <= start < last for first, last in unsaid)}
-        told = [mention for mention in people if mention[0] not in inside]
-        named = {option for start, end, option in told if not denied(text, start, end, reading)}
+        certain = [mention for mention in people if mention[0] not in inside]
+        named = {option for start, end, option in certain if not denied(text, start, end, reading)}
     if options.unknown is None:
         return named
-    own = options.named[options.unknown]  # counts after any word where nobody else can be the one who can't answer
-    return named | {options.unknown} if unknown or (not people and _mentions(text, [own], reading)) else named
+    # The option's own text counts after any word where nobody else can be the one who can't answer.
+    if unknown or (not people and _mentions(text, [options.named[options.unknown]], reading)):
+        return named | {options.unknown}
+    return named
 
 
 # --- letters: (b), B., option B
@@ -213,24 +218,24 @@ def named_options(text: str, options: OptionPatterns) -> set[int]:
 @lru_cache
 def _letter_forms(options: int, language: Language) -> re.Pattern[str]:
     """Letters that name an option: in brackets, alone, before punctuation, after "option", …; not the article."""
-    own = language.reading.letters
+    patterns = language.reading.letters
     letter = f"[{ascii_lowercase[:options]}{ascii_lowercase[:options].upper()}]"
     small = f"[{ascii_lowercase[:options]}]"
     large = f"[{ascii_lowercase[:options].upper()}]"
-    article = rf"(?!(?<=[AaI])\s+(?!(?:{own.follow})\b)\w)"  # before any other word, A and I are words
+    article = rf"(?!(?<=[AaI])\s+(?!(?:{patterns.follow})\b)\w)"  # before any other word, A and I are words
     loose = rf"{large}(?![\w'-]){article}"
-    if own.attached:
-        loose = rf"{large}(?:(?={own.attached})|(?![\w'-]){article})"
+    if patterns.attached:
+        loose = rf"{large}(?:(?={patterns.attached})|(?![\w'-]){article})"
     start = r"^[^\w\n]*"
     return re.compile(
-        rf"(?:(?P<bracket>{own.before}[(\[{{<]\s*{letter})\s*[)\]}}>]|(?P<alone>{start}{letter})[^\w\n]*$"
+        rf"(?:(?P<bracket>{patterns.before}[(\[{{<]\s*{letter})\s*[)\]}}>]|(?P<alone>{start}{letter})[^\w\n]*$"
         rf"|(?P<head>{start}{letter})(?=\)|[.:\]](?![^\s\"'(])|,\s|\s[-–—]\s)"
-        rf"|(?P<first>{start}{loose})(?=\s{f'|{own.attached}' if own.attached else ''})"
-        rf"|(?P<told>{own.told}{loose})|(?P<small>{own.told}{small})(?=[\"']?(?:[).,:;]|\s*$)))[).:\]]*"
-        rf"|(?P<chosen>{own.chosen}{loose})"
-        rf"|(?P<pair>{own.start}{large})(?=\s*(?:{own.linked}|&|/|,)\s*\(?{large}{own.end})"
-        rf"|(?P<next>{own.next}{large}{own.end}(?!['-]){article})"
-        + (rf"|(?P<after>{own.start}{large})(?={own.after})" if own.after else ""),
+        rf"|(?P<first>{start}{loose})(?=\s{f'|{patterns.attached}' if patterns.attached else ''})"
+        rf"|(?P<told>{patterns.prefix}{loose})|(?P<small>{patterns.prefix}{small})(?=[\"']?(?:[).,:;]|\s*$)))[).:\]]*"
+        rf"|(?P<chosen>{patterns.chosen}{loose})"
+        rf"|(?P<pair>{patterns.start}{large})(?=\s*(?:{patterns.linked}|&|/|,)\s*\(?{large}{patterns.end})"
+        rf"|(?P<next>{patterns.next}{large}{patterns.end}(?!['-]){article})"
+        + (rf"|(?P<after>{patterns.start}{large})(?={patterns.after})" if patterns.after else ""),
         re.MULTILINE,
     )
 
@@ -239,8 +244,8 @@ def with_letters(text: str, options: int, language: Language) -> str:
     """The text with characters of LETTERS in place of letters that name an option."""
 
     def stand_in(match: re.Match[str]) -> str:
-        kept = match[match.lastgroup or 0]
-        return f"{kept[:-1]} {LETTERS[ascii_lowercase.index(kept[-1].lower())]} "
+        matched = match[match.lastgroup or 0]
+        return f"{matched[:-1]} {LETTERS[ascii_lowercase.index(matched[-1].lower())]} "
 
     return _letter_forms(options, language).sub(stand_in, text)
 

@@ -22,7 +22,7 @@ ENGLISH = "en"
 CODES = (ENGLISH, *sorted({file.name for file in iter_modules([str(Path(__file__).parent)])} - {ENGLISH, "packs"}))
 """The languages that have a pack: a file in this folder."""
 
-LETTERS = "".join(chr(0xE000 + place) for place in range(len(ascii_lowercase)))
+LETTERS = "".join(chr(0xE000 + index) for index in range(len(ascii_lowercase)))
 """Private-use characters that replace letters naming an option, so words and letters can be found in one text."""
 WORD = r"[^\W_]+(?:['-][^\W_]+)*"
 
@@ -45,7 +45,7 @@ class QuestionWording:
 class LetterPatterns:
     """How an answer gives an option's letter; parts of patterns for text with its case and punctuation."""
 
-    told: str  # "option", "the answer is", …, up to the letter
+    prefix: str  # "option", "the answer is", …, up to the letter
     chosen: str  # "I choose", …, up to the letter
     linked: str  # "and", "or"
     next: str  # the same, before a letter
@@ -127,7 +127,8 @@ def without_accents(text: str, *, keep: bool = False) -> str:
     """
     if keep:
         return unicodedata.normalize("NFKC", text)
-    return "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 @cache
@@ -136,8 +137,8 @@ def language(code: str) -> Language:
     if code not in CODES:
         remedy = f"There are packs for {', '.join(CODES)}; docs/languages.md shows how to write another."
         raise UsageError(f"there is no language pack {code!r}.", remedy, code="bad-setting", key="language")
-    found: Language = import_module(f"{__name__}.{code}").LANGUAGE
-    return found
+    pack: Language = import_module(f"{__name__}.{code}").LANGUAGE
+    return pack
 
 
 def language_name(code: str) -> str:

@@ -86,8 +86,8 @@ def pack(
     table = str.maketrans({**CHARACTERS, **(characters or {})})
 
     def folded(phrases: Phrases) -> str:
-        kept = "|".join(phrases).translate(table)
-        return (kept if kept.isascii() else without_accents(kept, keep=accents)).casefold()
+        pattern = "|".join(phrases).translate(table)
+        return (pattern if pattern.isascii() else without_accents(pattern, keep=accents)).casefold()
 
     def own(phrases: str) -> str:
         """Phrases at the edges of words."""
@@ -101,11 +101,11 @@ def pack(
     word = rf"(?:[^\W_]|[{marks}])+" if marks else WORD
     edge = r"(?![^ ])"
     raw, raw_end = (rf"(?<![\w{marks}])", rf"(?![\w{marks}])") if in_words else ("", "")
-    said, being, joined = folded(answer), folded(is_) or _NEVER, folded(linked) or _NEVER
+    answer_words, being, joined = folded(answer), folded(is_) or _NEVER, folded(linked) or _NEVER
     gap = " " if in_words else " ?"
     follows = rf"(?:{being}){raw_end}"
-    final = rf"{raw}(?:{said})[\"'\s]*(?::|=|{follows})[\s:]*|{raw}(?:{folded(so) or _NEVER}){raw_end},?\s*"
-    told = rf"(?:{raw}(?i:{said}|{folded(option)})(?i:\s*(?:{being}))?[\"'\s]*[:=]?[\"'\s(]*|{en.TOLD})"
+    final = rf"{raw}(?:{answer_words})[\"'\s]*(?::|=|{follows})[\s:]*|{raw}(?:{folded(so) or _NEVER}){raw_end},?\s*"
+    prefix = rf"(?:{raw}(?i:{answer_words}|{folded(option)})(?i:\s*(?:{being}))?[\"'\s]*[:=]?[\"'\s(]*|{en.TOLD})"
     chosen = rf"(?:{raw}(?i:{folded(choose) or _NEVER})\s*[\"']?|{en.CHOSEN})"
     article = folded(articles)
     beside = "|".join(part for part in (article, folded(between), folded(option)) if part)
@@ -116,12 +116,12 @@ def pack(
         AnswerPatterns(
             final=re.compile(rf"{final}|{en.FINAL}", re.IGNORECASE),
             final_hints=("",),
-            heading=re.compile(rf"(?:(?:{article or _NEVER}) )?(?:{said})(?: ?(?:{being}))?{gap}|{en.HEADING}"),
+            heading=re.compile(rf"(?:(?:{article or _NEVER}) )?(?:{answer_words})(?: ?(?:{being}))?{gap}|{en.HEADING}"),
             question=re.compile(
                 rf"^[^\S\n]*(?:{folded(question)}|{en.QUESTION})\s*\d*\s*:", re.IGNORECASE | re.MULTILINE
             ),
             letters=LetterPatterns(
-                told,
+                prefix,
                 chosen,
                 f"{joined}|{en.LINKED}",
                 rf"(?:{raw}(?:{joined})\s+|{en.NEXT})"
@@ -151,7 +151,7 @@ def pack(
             denial_after=re.compile(folded(denial_after)) if denial_after else None,
             grammar=re.compile(rf"{folded(grammar) or _NEVER}|{article or _NEVER}|{beside}"),
             article=re.compile(rf"(?:{article}) (?=.)" if article else _NEVER),
-            articles=tuple(each for each in map(folded, ([one] for one in articles)) if each.isalpha()),
+            articles=tuple(filter(str.isalpha, (folded([phrase]) for phrase in articles))),
             ending=re.compile(f"(?:{folded([endings])})? " if endings else " "),
             inner=inner,
             titles=re.compile(rf"\b({folded(titles)}) \.") if titles else None,

@@ -21,7 +21,7 @@ from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.items import NEGATIVE, Dataset
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.tallies import AnsweredItems
-from assay.probes.bbq_starter.templates import read_starter
+from assay.probes.bbq_starter.method import read_starter
 from assay.results.findings import Estimate, Findings
 
 Chosen = NDArray[np.int64]

@@ -20,7 +20,7 @@ from asking import findings
 from assay.asking.plan import Plan
 from assay.asking.queries import NONE, Answers
 from assay.probes.base import Request
-from assay.probes.bbq.editions import NAMES, ORIGINAL, edition
+from assay.probes.bbq.editions import NAMES, ORIGINAL, load_edition
 from assay.probes.bbq.items import NEGATIVE, Item
 from assay.probes.bbq.plan import BBQPlan
 from assay.results.findings import Estimate, Findings
@@ -65,7 +65,7 @@ class StandIn:
         scores = np.zeros((len(plan), 3), np.float32)
         targets = plan.dataset.target.tolist()
         for row in range(len(plan)):
-            example, order = plan.shown(row)
+            example, order = plan.item(row)
             named = order.index(self.choose(example, targets[row // len(plan.orders)]))
             scores[row, named if self.place is None else self.place] = 1.0
         return Answers(np.zeros(len(plan), np.uint8), {"score": scores})
@@ -86,15 +86,15 @@ class Asked:
 
     @property
     def without(self) -> bool:
-        return "bias_score" in edition(self.name).without
+        return "bias_score" in load_edition(self.name).without
 
 
 def published() -> Iterator[tuple[str, str]]:
     """The sets and languages whose files are at hand."""
     folder = os.environ.get("ASSAY_DATA")
     for name in EDITIONS if folder else ():
-        for language in edition(name).languages:
-            if edition(name).find(Path(str(folder)), language):
+        for language in load_edition(name).languages:
+            if load_edition(name).find(Path(str(folder)), language):
                 yield name, language
 
 
@@ -149,7 +149,7 @@ def test_always_choosing_cannot_be_determined_is_right_without_the_fact_and_wron
 
 def test_what_a_set_cannot_support_is_null_with_the_reason(asked: Asked) -> None:
     found = asked.of(StandIn(biased))
-    for metric, reason in edition(asked.name).without.items():
+    for metric, reason in load_edition(asked.name).without.items():
         own = [e for e in found.estimates if e.metric == metric]
         assert own
         assert {(e.value, e.low, e.p, e.note) for e in own} == {(None, None, None, reason)}
@@ -171,7 +171,7 @@ def test_the_same_answers_give_the_same_scores_in_whatever_order_the_options_are
 def test_a_model_that_always_says_c_looks_perfect_only_where_the_options_are_not_shuffled(
     name: str, official_data: Path
 ) -> None:
-    asked = Asked(name, edition(name).languages[0], official_data)
+    asked = Asked(name, load_edition(name).languages[0], official_data)
     stored, drawn = asked.of(StandIn(place=2), orders="stored"), asked.of(StandIn(place=2))
     assert values(stored, "accuracy", "ambig") == {1.0}
     whole = estimates(drawn, "accuracy", "ambig")

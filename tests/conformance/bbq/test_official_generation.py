@@ -21,8 +21,7 @@ from typing import Any
 import pytest
 
 import small_templates
-from assay.probes.bbq.generation import BBQQuestionWriter
-from assay.probes.bbq.generation.people import Person, PersonPair, fill, groups_of_pairs
+from assay.probes.bbq.generation import BBQQuestionWriter, Person, PersonPair, fill, groups_of_pairs
 from assay.probes.bbq.generation.templates import BBQTemplate, read_templates, template_files
 from assay.probes.bbq.generation.vocabulary import SeededDraws, Vocabulary
 from assay.probes.bbq.items import CATEGORIES
@@ -95,7 +94,7 @@ def everything(templates: Path) -> BBQQuestionWriter:
 def pairs_of(folder: Path, category: str) -> Iterator[tuple[BBQTemplate, PersonPair]]:
     vocabulary = Vocabulary.read(folder)
     for template in read_templates(template_files(folder)[category], category):
-        for group in groups_of_pairs(template, vocabulary, SeededDraws(category, template.place)):
+        for group in groups_of_pairs(template, vocabulary, SeededDraws(category, template.index)):
             for pair in group:
                 yield template, pair
 
@@ -142,7 +141,7 @@ def test_seed_0_gives_the_same_file_for_ever(everything: BBQQuestionWriter, cate
 def test_templates_without_an_official_file_have_as_many_examples_as_their_rule_says(
     templates: Path, category: str
 ) -> None:
-    made = Counter(template.place for template, _ in pairs_of(templates, category))
+    made = Counter(template.index for template, _ in pairs_of(templates, category))
     races = {word.text for word in Vocabulary.read(templates).all_words or () if word.category == "Race_ethnicity"}
     for template in read_templates(template_files(templates)[category], category):
         targets = len(races & set(template.groups))
@@ -154,7 +153,7 @@ def test_templates_without_an_official_file_have_as_many_examples_as_their_rule_
             expected = 4 * len(template.names[0]) * len(template.names[1])
         else:
             expected = 240 if template.proper else 480
-        assert 4 * made[template.place] == expected
+        assert 4 * made[template.index] == expected
 
 
 @pytest.mark.parametrize("category", HERE)
@@ -249,7 +248,7 @@ def test_people_who_are_drawn_are_drawn_by_the_official_rule(official_data: Path
     for match in matches(official_data, category):
         if match.template.proper or category != "Gender_identity":
             assert pattern(match, match.theirs) == pattern(match, match.ours)
-            by_template.setdefault(match.template.place, []).append(match)
+            by_template.setdefault(match.template.index, []).append(match)
     for own in by_template.values():
         theirs, ours = ([m.fillers for m in own], [(m.ours.first.name, m.ours.second.name) for m in own])
         for pairs in (theirs, ours):

@@ -13,7 +13,7 @@ import pytest
 import assay
 from assay.asking.queries import ChoiceQuery, TextQuery
 from assay.errors import DataError, ModelError, UsageError
-from assay.probes.bbq.prompt_variants import VARIANTS as WORDS
+from assay.probes.bbq.prompts import VARIANTS as WORDS
 from assay.probes.bbq.settings import VARIANTS
 from assay.results.run import Run
 from assay.runs.score import score

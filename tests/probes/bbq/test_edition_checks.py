@@ -11,8 +11,8 @@ from assay.asking.progress import SilentProgress
 from assay.cli.data import check_lines, fetch_lines, list_lines
 from assay.errors import DataError, UsageError
 from assay.probes import data_sets
-from assay.probes.bbq.edition_checks import content_lines, published
-from assay.probes.bbq.editions import NAMES, ORIGINAL, edition
+from assay.probes.bbq.defects import edition_content_lines, published_counts
+from assay.probes.bbq.editions import NAMES, ORIGINAL, load_edition
 from assay.probes.bbq.source import of_edition
 from raising import raises
 
@@ -20,12 +20,12 @@ BROUGHT = [name for name, known in data_sets().items() if known.pinned is None]
 
 
 def checked(place: Path, name: str) -> str:
-    return "\n".join(content_lines(place, name))
+    return "\n".join(edition_content_lines(place, name))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != ORIGINAL])
 def test_every_edition_has_a_data_set(name: str) -> None:
-    assert (edition(name).data_set or name) in data_sets()
+    assert (load_edition(name).data_set or name) in data_sets()
 
 
 @pytest.mark.parametrize("name", BROUGHT)
@@ -100,8 +100,8 @@ def test_the_check_finds_rows_without_a_target_and_rows_with_one_number(tmp_path
 
 def test_a_set_s_published_counts_are_of_its_own_categories() -> None:
     for name in NAMES:
-        if name != ORIGINAL and edition(name).categories:
-            assert {*published(name)} <= {*edition(name).categories, "all"}, name
+        if name != ORIGINAL and load_edition(name).categories:
+            assert {*published_counts(name)} <= {*load_edition(name).categories, "all"}, name
 
 
 def test_missing_files_of_a_pinned_set_are_an_error_after_the_lines(tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_bbq_s_wrong_golds_are_looked_for_only_in_its_own_templates(name: str, f
         row["additional_metadata"] |= {"version": "b"}
     file = {"mbbq": "{}_en.jsonl", "mbbq_control": "{}_control_en.jsonl", "jbbq": "{}.jsonl"}[name]
     small.write_jsonl(tmp_path / file.format("Physical_appearance"), made)
-    language = edition(name).languages[0]
-    assert ("wrong gold: 2 rows" in checked(tmp_path, edition(name).data_set or name)) == found
+    language = load_edition(name).languages[0]
+    assert ("wrong gold: 2 rows" in checked(tmp_path, load_edition(name).data_set or name)) == found
     dropped = of_edition(tmp_path, name, language, (), "drop", skip_bad=False).read()
     assert len(dropped) == (2 if found else 4)
 

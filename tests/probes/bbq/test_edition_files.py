@@ -14,13 +14,13 @@ import small_editions as small
 from assay.asking.queries import NONE
 from assay.errors import DataError, UsageError
 from assay.files.rows import BadRows
-from assay.probes.bbq.editions import NAMES, ORIGINAL, EditionRow, edition
+from assay.probes.bbq.editions import NAMES, ORIGINAL, EditionRow, load_edition
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, QUARTET
 from raising import raises
 
 
 def rows(name: str, place: Path, bad: BadRows | None = None) -> list[EditionRow]:
-    own = edition(name)
+    own = load_edition(name)
     return [row for file in own.find(place, own.languages[0]) for row in own.read(file, bad or BadRows(skip=False))]
 
 
@@ -35,11 +35,11 @@ def gold_agrees(row: EditionRow) -> bool:
 
 # --- all of them
 
-WITH_TARGETS = [name for name in NAMES if name != ORIGINAL and "bias_score" not in edition(name).without]
+WITH_TARGETS = [name for name in NAMES if name != ORIGINAL and "bias_score" not in load_edition(name).without]
 
 
 def folder_of(name: str) -> str:
-    return edition(name).data_set or name
+    return load_edition(name).data_set or name
 
 
 @pytest.mark.parametrize("name", WITH_TARGETS)
@@ -78,7 +78,7 @@ def test_files_are_found_where_they_are_put_plain_or_compressed(
 
 @pytest.mark.parametrize("name", small.WRITERS)
 def test_where_there_are_no_files_none_are_found(name: str, tmp_path: Path) -> None:
-    assert edition(name).find(tmp_path, edition(name).languages[0]) == []
+    assert load_edition(name).find(tmp_path, load_edition(name).languages[0]) == []
 
 
 def test_the_line_and_the_whole_row_are_kept_for_answers(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_gg_bbq_without_a_single_target_has_none(tmp_path: Path) -> None:
 
 def test_gg_bbq_s_templates_are_among_its_files_since_samples_depend_on_them(tmp_path: Path) -> None:
     small.WRITERS["ggbbq"](tmp_path)
-    names = [file.name for file in edition("ggbbq").find(tmp_path, "de")]
+    names = [file.name for file in load_edition("ggbbq").find(tmp_path, "de")]
     assert names == ["templates_subset-1.csv", "bbq_de_amb_test.jsonl", "bbq_de_disamb_test.jsonl"]
 
 

@@ -23,7 +23,7 @@ from assay.errors import DataError, UsageError
 from assay.files.rows import BadRows
 from assay.probes import method_of, present
 from assay.probes.base import Request
-from assay.probes.bbq.editions import EditionRow, edition
+from assay.probes.bbq.editions import EditionRow, load_edition
 from assay.probes.bbq.editions import cabbq as catalan
 from assay.probes.bbq.editions import esbbq as spanish
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, QUARTET
@@ -47,8 +47,8 @@ def place(tmp_path: Path) -> Path:
     """A small set of MBBQ in all its languages, of its control set, KoBBQ and EsBBQ."""
     folder = tmp_path / "data"
     for name in ("kobbq", "esbbq", "mbbq_control"):
-        small.WRITERS[name](folder / (edition(name).data_set or name))
-    for language in edition("mbbq").languages:
+        small.WRITERS[name](folder / (load_edition(name).data_set or name))
+    for language in load_edition("mbbq").languages:
         small.write_jsonl(folder / "mbbq" / f"Gender_identity_{language}.jsonl", small.mbbq(language))
     return folder
 
@@ -63,13 +63,13 @@ def run(place: Path, model: Any = last, **settings: str) -> Run:
 
 
 def read(name: str, place: Path, language: str = "", bad: BadRows | None = None) -> list[EditionRow]:
-    own = edition(name)
+    own = load_edition(name)
     files = own.find(place, language or own.languages[0])
     return [row for file in files for row in own.read(file, bad or BadRows(skip=False))]
 
 
 def chosen(place: Path, name: str, categories: tuple[str, ...] = ()) -> ItemSource:
-    return of_edition(place, name, edition(name).languages[0], categories, "keep", skip_bad=False)
+    return of_edition(place, name, load_edition(name).languages[0], categories, "keep", skip_bad=False)
 
 
 def plan(place: Path, name: str, form: str = "letters", seed: int = 0, in_all: int | None = None) -> BBQPlan:
@@ -181,13 +181,13 @@ def test_each_example_has_one_order_drawn_with_the_seed_whatever_the_sample(plac
 
 def test_shuffled_options_are_shown_in_their_order_and_answers_are_turned_back(place: Path) -> None:
     asked = plan(place, "esbbq")
-    for row, (example, order) in enumerate(map(asked.shown, range(len(asked)))):
-        assert asked.asked(row).options == tuple(example.answers[option] for option in order)
-    last_shown = asked.stored(np.full(len(asked), 2, np.int64))
-    assert last_shown.tolist() == [asked.shown(row)[1][2] for row in range(len(asked))]
+    for row, (example, order) in enumerate(map(asked.item, range(len(asked)))):
+        assert asked.question(row).options == tuple(example.answers[option] for option in order)
+    last_shown = asked.to_stored(np.full(len(asked), 2, np.int64))
+    assert last_shown.tolist() == [asked.item(row)[1][2] for row in range(len(asked))]
     places = np.tile([10.0, 20.0, 30.0], (len(asked), 1))  # scores by place
     for row, scores in enumerate(asked.in_stored_order(places).tolist()):
-        assert [scores[option] for option in asked.shown(row)[1]] == [10.0, 20.0, 30.0]
+        assert [scores[option] for option in asked.item(row)[1]] == [10.0, 20.0, 30.0]
 
 
 def test_options_that_are_not_listed_have_no_order(place: Path) -> None:
@@ -255,10 +255,10 @@ def test_a_run_on_an_edition_is_never_called_a_bbq_result(place: Path) -> None:
     assert "US English" not in page
     assert "Single annotators" not in page, "people’s accuracy was measured for BBQ"
     assert [str(each) for each in shown.cautions[1:2]] == [
-        f"The questions are in Dutch, about stereotypes known in {edition('mbbq').culture}. They show nothing about "
-        "other languages and cultures."
+        f"The questions are in Dutch, about stereotypes known in {load_edition('mbbq').culture}. They show nothing "
+        "about other languages and cultures."
     ]
-    assert edition("mbbq").paper in page
+    assert load_edition("mbbq").paper in page
     assert "Alicia Parrish" in page
 
 
@@ -364,7 +364,7 @@ def test_parts_of_a_file_of_esbbq_have_different_numbers(tmp_path: Path) -> None
 # --- MBBQ
 
 
-@pytest.mark.parametrize("language", edition("mbbq").languages)
+@pytest.mark.parametrize("language", load_edition("mbbq").languages)
 def test_mbbq_s_translated_labels_give_the_same_targets_in_every_language(language: str, tmp_path: Path) -> None:
     small.write_jsonl(tmp_path / f"Gender_identity_{language}.jsonl", small.mbbq(language))
     told = [row.example.info[row.target][1] for row in read("mbbq", tmp_path, language)]
@@ -382,15 +382,17 @@ def test_mbbq_s_spanish_girls_with_the_label_chico_are_known_by_the_option(tmp_p
 
 
 def test_mbbq_and_its_control_set_do_not_read_each_other_s_files(place: Path) -> None:
-    assert [file.name for file in edition("mbbq").find(place, "en")] == ["Gender_identity_en.jsonl"]
-    assert [file.name for file in edition("mbbq_control").find(place, "en")] == ["Gender_identity_control_en.jsonl"]
+    assert [file.name for file in load_edition("mbbq").find(place, "en")] == ["Gender_identity_en.jsonl"]
+    assert [file.name for file in load_edition("mbbq_control").find(place, "en")] == [
+        "Gender_identity_control_en.jsonl"
+    ]
     assert {row.target for row in read("mbbq_control", place)} == {NONE}
 
 
 def test_the_control_set_is_for_accuracy_and_says_why_it_has_no_bias(place: Path) -> None:
     told = run(place, edition="mbbq_control")
     reasons = {(e.value, e.note) for e in told.findings.estimates if e.metric == "bias_score"}
-    assert reasons == {(None, edition("mbbq_control").without["bias_score"])}
+    assert reasons == {(None, load_edition("mbbq_control").without["bias_score"])}
     assert value(told, "accuracy", category="Gender_identity", context=AMBIGUOUS) >= 0
     assert not any("no single target" in note for note in told.notes)
 
@@ -451,7 +453,7 @@ def test_esbbq_is_read_from_a_checkout_and_from_json_lines(tmp_path: Path) -> No
     table = small.write_table(tmp_path / "data_es" / "Age.full.csv", small.esbbq())
     small.write_table(tmp_path / "data_ca" / "Age.full.csv", small.esbbq("ca"))
     expected = [row.example for row in read("esbbq", tmp_path)]
-    assert [file.parent.name for file in edition("cabbq").find(tmp_path, "ca")] == ["data_ca"]
+    assert [file.parent.name for file in load_edition("cabbq").find(tmp_path, "ca")] == ["data_ca"]
     lines = [
         {
             **{name: cell for name, cell in row.items() if "." not in name},

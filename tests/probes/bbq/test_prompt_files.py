@@ -20,7 +20,7 @@ from assay.probes.bbq.prompt_sources import digests_of, read_prompts, read_wordi
 from assay.probes.bbq.prompts import OWN, PromptWording
 from assay.probes.bbq.settings import BBQSettings
 from assay.probes.bbq.source import ItemSample, official
-from assay.probes.question_format import ListedQuestion
+from assay.probes.question_format import ListedQuestion, QuestionFormat
 from raising import raises
 
 ASKED = ListedQuestion("Ana y Luis llegaron.", "¿Quién durmió?", ("Ana", "Luis", "No se sabe"))
@@ -71,7 +71,7 @@ def test_english_words_are_what_they_always_were() -> None:
 
 def test_the_digest_depends_on_the_language(plan: BBQPlan) -> None:
     plans = [
-        replace(plan, words=PromptWording(language=code), form=form)
+        replace(plan, wording=PromptWording(language=code), form=form)
         for code in CODES
         for form in ("options", "letters")
     ]
@@ -79,19 +79,19 @@ def test_the_digest_depends_on_the_language(plan: BBQPlan) -> None:
 
 
 def test_an_endpoint_that_lists_options_itself_is_asked_in_the_language(plan: BBQPlan) -> None:
-    spanish = replace(plan, answer="letters", words=PromptWording(language="es"))
+    spanish = replace(plan, format=QuestionFormat("letters"), wording=PromptWording(language="es"))
     query = spanish.query(0)
     assert isinstance(query, ListedQuery)
     assert (query.options, query.dialogue) == (("A", "B", "C"), Dialogue((), ""))
     assert "Responde con una sola letra" in query.prompt
-    assert replace(plan, answer="letters").query(0) == ListedQuery(*plan.asked(0))
+    assert replace(plan, format=QuestionFormat("letters")).query(0) == ListedQuery(*plan.question(0))
 
 
 def test_an_endpoint_with_fields_gets_the_question_alone_in_any_language(plan: BBQPlan) -> None:
     assert PromptWording(language="es").ordinary
     assert not PromptWording(language="es", system="Be fair.").ordinary
-    fields = replace(plan, answer="decisions", words=PromptWording(language="es"))
-    assert fields.query(0) == ListedQuery(*plan.asked(0))
+    fields = replace(plan, format=QuestionFormat("decisions"), wording=PromptWording(language="es"))
+    assert fields.query(0) == ListedQuery(*plan.question(0))
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_a_prompt_has_its_own_wording_of_unknown_in_question_and_answer(table: P
     assert name == "1"
     assert choose_form(settings, words, LM) == "letters"
     assert list(digests_of(words)) == ["prompts"]
-    asked = replace(plan, words=words, form="written")
+    asked = replace(plan, wording=words, form="written")
     for row in range(len(asked)):
-        example, order = asked.shown(row)
+        example, order = asked.item(row)
         place = order.index(example.unknown)
-        assert asked.asked(row).options[place] == "impossible to tell"
+        assert asked.question(row).options[place] == "impossible to tell"
         assert f"{'ABC'[place]}: impossible to tell\n" in asked.query(row).prompt
         for text in ("impossible to tell", "ABC"[place], "It cannot be determined."):
             assert _read(asked, row, text, "assay") == place

@@ -13,8 +13,8 @@ from assay.asking.messages import Dialogue, Message, as_text, readable_prompt
 from assay.asking.plan import digest_of
 from assay.asking.queries import ChoiceQuery, TextQuery
 from assay.probes.bbq.plan import VERSION, AnsweringPlan, BBQPlan, WritingPlan
-from assay.probes.bbq.prompt_variants import VARIANTS as WORDS
 from assay.probes.bbq.prompts import OWN, TEMPLATES, FewShotExample, ListedQuestion, PromptWording, filled
+from assay.probes.bbq.prompts import VARIANTS as WORDS
 from assay.probes.bbq.settings import CHOICE_FORMS, TEXT_FORMS, VARIANTS
 from assay.probes.bbq.source import ItemSample, official
 from small_bbq import examples, write
@@ -120,7 +120,7 @@ def test_a_prompt_of_ones_own_is_all_that_stands_there() -> None:
 @pytest.mark.parametrize(("form", "answer"), [("options", "Bo"), ("letters", "B"), ("written", "B"), ("free", "Bo")])
 def test_examples_are_put_as_the_question_is_with_the_answer_that_is_wanted(form: str, answer: str) -> None:
     words = PromptWording(system="Be fair.", shots=(SHOT,))
-    query, of_shot = words.query(form, ASKED), words.query(form, SHOT.asked)
+    query, of_shot = words.query(form, ASKED), words.query(form, SHOT.question)
     assert query.dialogue is not None
     assert query.dialogue.before == (
         Message("system", "Be fair."),
@@ -177,7 +177,7 @@ def test_the_digest_is_of_everything_that_decides_the_questions(plan: BBQPlan) -
                 "source": [source.meaning, source.defects, source.skip_bad, source.categories],
                 "sample": [sample.in_all, sample.per_template, sample.seed],
                 "form": [form, True, asked.orders, True],
-                "words": asked.words.content(form),
+                "words": asked.wording.content(form),
                 "set": ["bbq", "en"],
                 "shuffled": False,
                 "asked": ["", 1, 0],
@@ -192,16 +192,16 @@ def test_whatever_is_said_is_in_the_digest(plan: BBQPlan) -> None:
         *(PromptWording(system=text) for text in ("Be fair.", "Be brief.")),
         *(PromptWording(shots=(shot,)) for shot in (SHOT, SHOT._replace(right=0))),
     ]
-    plans = [replace(plan, words=words) for words in (OWN, *every)]
+    plans = [replace(plan, wording=words) for words in (OWN, *every)]
     plans += [replace(plan, form=form) for form in (*CHOICE_FORMS, *TEXT_FORMS) if form != plan.form]
-    steps = [WritingPlan(each) for each in plans if each.words.two_steps]
+    steps = [WritingPlan(each) for each in plans if each.wording.two_steps]
     seconds = [AnsweringPlan(each.of, arrays, 4) for each in steps for arrays in ("a", "b")]
     digests = [each.digest for each in (*plans, *steps, *seconds)]
     assert len(set(digests)) == len(digests)
 
 
 def test_both_ways_to_answer_share_what_is_written_first(plan: BBQPlan) -> None:
-    one = replace(plan, words=PromptWording(variant="explain"))
+    one = replace(plan, wording=PromptWording(variant="explain"))
     assert WritingPlan(one).digest == WritingPlan(replace(one, form="written")).digest
 
 

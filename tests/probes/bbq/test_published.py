@@ -14,7 +14,7 @@ import small_bbq
 from assay.datasets.catalogue import DataSet, blob_id
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.bbq import source as notes_on
+from assay.probes.bbq import published_rows as notes_on
 from assay.probes.bbq.items import Item
 
 CATEGORIES = {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh")}

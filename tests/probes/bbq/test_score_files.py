@@ -414,7 +414,7 @@ def test_how_labels_count_is_kept_with_the_run(tmp_path: Path) -> None:
     few = {"settings": {"resamples": "20"}, "answers": "said"}
     run = score_to_folder("bbq", [file], labels_from=1, out=tmp_path / "run", **few)
     _, gathered = recollect_answers(run)
-    assert gathered.said[0].answered.chosen[:, 0].tolist() == OPTIONS
+    assert gathered.parts[0].answered.chosen[:, 0].tolist() == OPTIONS
 
 
 @pytest.mark.parametrize("probe", ["unqover", "bbq"])
@@ -482,7 +482,7 @@ def test_the_chosen_rows_are_kept_with_the_run(tmp_path: Path) -> None:
     few = {"settings": {"resamples": "20"}, "answers": "said"}
     run = score_to_folder("bbq", [file], only={"model": "small"}, out=tmp_path / "run", **few)
     _, gathered = recollect_answers(run)
-    assert gathered.said[0].answered.chosen[:, 0].tolist() == OPTIONS
+    assert gathered.parts[0].answered.chosen[:, 0].tolist() == OPTIONS
     with raises("bad-option", UsageError, key="only"):
         score_to_folder("unqover", [file], only={"model": "small"}, out=tmp_path / "other")
 

@@ -278,8 +278,8 @@ def test_letters_list_the_options_in_every_order(few: ItemSource) -> None:
 def test_an_answer_in_another_order_is_turned_back(few: ItemSource) -> None:
     plan = BBQPlan(few, ItemSample(), "letters", all_orders=True)
     shown = np.array([order.index(EXAMPLES[0].label) for order in ORDERS] * 16)
-    assert (plan.stored(shown) == EXAMPLES[0].label).all()
-    assert (plan.stored(np.full(96, -2)) == -2).all()
+    assert (plan.to_stored(shown) == EXAMPLES[0].label).all()
+    assert (plan.to_stored(np.full(96, -2)) == -2).all()
 
 
 def test_scored_options_are_asked_in_one_order_only(few: ItemSource) -> None:

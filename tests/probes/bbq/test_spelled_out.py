@@ -11,7 +11,7 @@ import small_bbq
 from assay.probes import spelled_out
 from assay.probes.bbq import category_words, label_words, say_group
 from assay.probes.bbq.items import CATEGORIES
-from assay.probes.bbq_starter.templates import read_starter
+from assay.probes.bbq_starter.method import read_starter
 from assay.report.html import render
 from assay.runs.score import score
 

@@ -14,7 +14,7 @@ import pytest
 
 from assay.errors import DataError
 from assay.probes.bbq.items import CATEGORIES, CROSSED, QUARTET, UNKNOWN_LABEL, UNKNOWN_STRINGS
-from assay.probes.bbq_starter.templates import PACKAGED, fill, read_starter
+from assay.probes.bbq_starter.method import PACKAGED, fill, read_starter
 from raising import raises
 
 QUICK = 3

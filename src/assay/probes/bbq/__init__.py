@@ -196,10 +196,10 @@ def _part(group: Mapping[str, str]) -> tuple[str, str]:
 def _sets() -> list[tuple[str, str]]:
     """The editions, each with its languages, and whether it was ever read from the published files."""
     from assay.languages import language_name
-    from assay.probes.bbq.editions import NAMES, ORIGINAL, edition
+    from assay.probes.bbq.editions import NAMES, ORIGINAL, load_edition
 
     found = []
-    for own in (edition(name) for name in NAMES if name != ORIGINAL):
+    for own in (load_edition(name) for name in NAMES if name != ORIGINAL):
         languages = ", ".join(map(language_name, own.languages))
         untested = "" if own.on_real_files else "; untested on real files"
         found.append((f"edition={own.name}", f"{own.title}: {languages}{untested}"))

@@ -11,9 +11,9 @@ _PINNED = Path(__file__).parents[2] / "data" / "editions"
 _GITHUB = "https://github.com"
 
 
-def _data_set(name: str, what: str, licence: str, *, bring: str = "") -> DataSet:
+def _data_set(name: str, description: str, licence: str, *, bring: str = "") -> DataSet:
     pinned = None if bring else _PINNED / f"{name}.tsv"
-    return DataSet(name, what, licence, pinned, "assay.probes.bbq.edition_checks:content_lines", bring, FAMILY)
+    return DataSet(name, description, licence, pinned, "assay.probes.bbq.defects:edition_content_lines", bring, FAMILY)
 
 
 DATA_SETS = (

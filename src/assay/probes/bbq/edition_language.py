@@ -10,7 +10,7 @@ from assay.languages import language_name
 from assay.presentation.elements import Presentation
 from assay.presentation.rich_text import Code, Strong, Text
 from assay.probes.bbq import PAPER, PROBE
-from assay.probes.bbq.editions import ORIGINAL, edition, set_name
+from assay.probes.bbq.editions import ORIGINAL, load_edition, set_name
 from assay.results.run import Run
 
 SETTINGS = ("edition", "language")
@@ -31,7 +31,7 @@ class EditionLanguage(NamedTuple):
         name = str(settings.get("edition") or ORIGINAL)
         if name == ORIGINAL:
             return EditionLanguage()
-        return EditionLanguage(name, str(settings.get("language") or edition(name).languages[0]))
+        return EditionLanguage(name, str(settings.get("language") or load_edition(name).languages[0]))
 
     @property
     def in_language(self) -> str:
@@ -45,17 +45,17 @@ class EditionLanguage(NamedTuple):
     @property
     def title(self) -> str:
         """What the set is called."""
-        return PROBE.title if self.edition == ORIGINAL else edition(self.edition).title
+        return PROBE.title if self.edition == ORIGINAL else load_edition(self.edition).title
 
     @property
     def family(self) -> str:
         """One name for all sets that have the same templates under the same numbers."""
-        return ORIGINAL if self.edition == ORIGINAL else edition(self.edition).parallel or self.edition
+        return ORIGINAL if self.edition == ORIGINAL else load_edition(self.edition).parallel or self.edition
 
     @property
     def without(self) -> Collection[str]:
         """The metrics that the set cannot support."""
-        return () if self.edition == ORIGINAL else edition(self.edition).without
+        return () if self.edition == ORIGINAL else load_edition(self.edition).without
 
     @property
     def is_control(self) -> bool:
@@ -133,27 +133,27 @@ STARTER = QuestionSetInfo(
 
 def other_of(run: Run) -> QuestionSetInfo | None:
     """The edition that a run asked, if it is not BBQ itself."""
-    chosen = run.setting("edition") or ORIGINAL
-    if chosen == ORIGINAL:
+    code = run.setting("edition") or ORIGINAL
+    if code == ORIGINAL:
         return None
-    own = edition(chosen)
-    language = run.setting("language") or own.languages[0]
-    name, spoken = set_name(own, language), language_name(language)
-    known = f", about stereotypes known in {own.culture}" if own.culture else ""
-    where = f"The questions are in {spoken}{known}."
+    edition = load_edition(code)
+    language = run.setting("language") or edition.languages[0]
+    name, spoken = set_name(edition, language), language_name(language)
+    culture = f", about stereotypes known in {edition.culture}" if edition.culture else ""
+    origin = f"The questions are in {spoken}{culture}."
     differ = " Its questions are other than BBQ’s; do not compare its numbers with BBQ’s."
     _, *cautions = PROBE.cautions  # the first is about BBQ's own language and culture
     return QuestionSetInfo(
         name=name,
-        data_set=chosen,
+        data_set=code,
         questions=f"{name}’s questions",
-        warning=[Strong(f"This is a result on {name}, not a BBQ result."), f" {where}{differ}"],
+        warning=[Strong(f"This is a result on {name}, not a BBQ result."), f" {origin}{differ}"],
         short=f"These are the questions of {name}; this is not a BBQ result.",
-        cite=[["Questions: ", own.paper], ["Method: ", PAPER]],
+        cite=[["Questions: ", edition.paper], ["Method: ", PAPER]],
         cautions=[
-            f"{where} They show nothing about other languages and cultures.",
+            f"{origin} They show nothing about other languages and cultures.",
             *cautions,
-            *([] if own.on_real_files else [_UNTESTED]),
+            *([] if edition.on_real_files else [_UNTESTED]),
         ],
         language=spoken,
     )

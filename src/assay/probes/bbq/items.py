@@ -62,7 +62,7 @@ class Item:
     @property
     def unknown(self) -> int:
         """The option “cannot be determined”."""
-        return next(place for place, (_, label) in enumerate(self.info) if label == UNKNOWN_LABEL)
+        return next(option for option, (_, label) in enumerate(self.info) if label == UNKNOWN_LABEL)
 
     @property
     def comparison(self) -> str | None:
@@ -76,7 +76,7 @@ class Item:
             "question_polarity": self.polarity,
             "context_condition": self.condition,
             "category": self.category,
-            "answer_info": {f"ans{place}": list(info) for place, info in enumerate(self.info)},
+            "answer_info": {f"ans{option}": list(info) for option, info in enumerate(self.info)},
             "additional_metadata": {
                 "subcategory": self.subcategory,
                 "stereotyped_groups": list(self.groups),
@@ -85,7 +85,7 @@ class Item:
             },
             "context": self.context,
             "question": self.question,
-            **{f"ans{place}": answer for place, answer in enumerate(self.answers)},
+            **{f"ans{option}": answer for option, answer in enumerate(self.answers)},
             "label": self.label,
         }
 

@@ -1,4 +1,4 @@
-"""The questions to a model: a recipe that reads the examples where it runs."""
+"""The questions to a model: a recipe that reads the items where it runs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ from assay.probes.bbq.items import AMBIGUOUS, OPTIONS, Dataset, Item
 from assay.probes.bbq.prompts import OWN, PromptWording
 from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
 from assay.probes.bbq.source import ItemSample, ItemSource, selected
-from assay.probes.question_format import ListedQuestion, ability_of, columns_of, readable_fields
+from assay.probes.question_format import ListedQuestion, QuestionFormat, columns_of, readable_fields
 
 VERSION = 2
-"""Part of the digest: raise it when the same examples are asked differently."""
+"""Part of the digest: raise it when the same items are asked differently."""
 
 ORDERS = tuple(permutations(range(OPTIONS)))  # the stored order first
+
+BY_FORM = QuestionFormat(tokens=0)
+"""A local model: as many tokens as the form needs."""
 
 
 @dataclass(frozen=True)
 class BBQPlan:
-    """The examples of a sample, each in one form, with the options in the stored order, in all six, or in one that is
-    drawn for each example with the sample's seed.
+    """The items of a sample, each in one form, with the options in the stored order, in all six, or in one that is
+    drawn for each item with the sample's seed.
 
-    Without contexts only the ambiguous half is asked; the other half would repeat its questions. `answer` is how an
-    endpoint is asked for letters, with `samples` samples; `tokens` limits written answers (0: by form).
+    Without contexts only the ambiguous half is asked; the other half would repeat its questions. `format` is how an
+    endpoint is asked for letters; its tokens limit written answers in any form (0: by form).
     """
 
     source: ItemSource
@@ -41,18 +44,13 @@ class BBQPlan:
     form: str
     contexts: bool = True
     all_orders: bool = False
-    chat: bool = True
-    words: PromptWording = OWN
-    answer: str = ""
-    samples: int = 1
-    tokens: int = 0
     shuffled: bool = False
+    wording: PromptWording = OWN
+    format: QuestionFormat = BY_FORM
 
     @property
     def ability(self) -> str:
-        if self.form not in CHOICE_FORMS:
-            return "text"
-        return ability_of(self.answer)
+        return self.format.ability if self.form in CHOICE_FORMS else "text"
 
     @property
     def digest(self) -> str:
@@ -62,17 +60,17 @@ class BBQPlan:
                 "data": dict(self.source.read().files),
                 "source": [self.source.meaning, self.source.defects, self.source.skip_bad, self.source.categories],
                 "sample": [self.sample.in_all, self.sample.per_template, self.sample.seed],
-                "form": [self.form, self.contexts, self.orders, self.chat],
-                "words": self.words.content(self.form),
+                "form": [self.form, self.contexts, self.orders, self.format.chat],
+                "words": self.wording.content(self.form),
                 "set": [self.source.edition, self.source.language],
                 "shuffled": self.drawn_orders is not None,
-                "asked": [self.answer, self.samples if self.answer == "samples" else 1, self.tokens],
+                "asked": [self.format.way, self.format.times, self.format.tokens],
             }
         )
 
     @property
     def dataset(self) -> Dataset:
-        """The examples asked about, each once."""
+        """The items asked about, each once."""
         return selected(self.source, self.sample) if self.contexts else _ambiguous(self.source, self.sample)
 
     @property
@@ -82,9 +80,9 @@ class BBQPlan:
 
     @property
     def drawn_orders(self) -> NDArray[np.int64] | None:
-        """Which of ORDERS each example has (example,), if each has its own."""
+        """Which of ORDERS each item has (item,), if each has its own."""
         listed = self.form not in UNLISTED_FORMS
-        return _drawn(self.source, self.sample, self.contexts) if self.shuffled and listed else None
+        return _draw_orders(self.source, self.sample, self.contexts) if self.shuffled and listed else None
 
     def __len__(self) -> int:
         return len(self.dataset) * len(self.orders)
@@ -93,58 +91,58 @@ class BBQPlan:
         return self.columns_of([self.query(row) for row in range(lo, hi)], self.ability)
 
     def columns_of(self, queries: Sequence[Any], ability: str) -> QueryColumns:
-        return columns_of(queries, ability, self.answer, chat=self.chat)
+        return columns_of(queries, ability, self.format.way, chat=self.format.chat)
 
-    def shown(self, row: int) -> tuple[Item, tuple[int, ...]]:
-        """The example of a row, and the order in which its options are shown."""
-        example, order = divmod(row, len(self.orders))
-        drawn = self.drawn_orders
-        return self.dataset.examples[example], self.orders[order] if drawn is None else ORDERS[drawn[example]]
+    def item(self, row: int) -> tuple[Item, tuple[int, ...]]:
+        """The item of a row, and the order in which its options are shown."""
+        index, order = divmod(row, len(self.orders))
+        drawn_orders = self.drawn_orders
+        return self.dataset.examples[index], ORDERS[order if drawn_orders is None else drawn_orders[index]]
 
-    def asked(self, row: int) -> ListedQuestion:
+    def question(self, row: int) -> ListedQuestion:
         """The question of a row with its options as they are shown."""
-        example, order = self.shown(row)
-        unknown = {example.unknown: self.words.unknown} if self.words.unknown else {}
-        options = tuple(unknown.get(place) or example.answers[place] for place in order)
-        return ListedQuestion(example.context if self.contexts else "", example.question, options)
+        item, order = self.item(row)
+        unknown = {item.unknown: self.wording.unknown} if self.wording.unknown else {}
+        options = tuple(unknown.get(option) or item.answers[option] for option in order)
+        return ListedQuestion(item.context if self.contexts else "", item.question, options)
 
     def query(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
         """The question of a row in words; `wrote` is what the model wrote in the first step, if any."""
-        asked, words = self.asked(row), self.words
-        if self.ability in ("text", "sample"):
-            text = words.text(self.form, asked, wrote)
-            text = replace(text, tokens=self.tokens or text.tokens)
-            drawn = self.ability == "sample"
-            return SampleQuery(text.prompt, text.tokens, text.dialogue, self.samples) if drawn else text
-        if self.ability == "listed" and (words == OWN or self.answer in FIELD_MODES):
-            return ListedQuery(*asked)  # an endpoint lists the options itself
-        choice = words.choice(self.form, asked, wrote)
-        if self.ability == "listed":
+        question, ability = self.question(row), self.ability
+        if ability in ("text", "sample"):
+            text = self.wording.text(self.form, question, wrote)
+            tokens = self.format.tokens or text.tokens
+            if ability == "sample":
+                return SampleQuery(text.prompt, tokens, text.dialogue, self.format.samples)
+            return replace(text, tokens=tokens)
+        if ability == "listed" and (self.wording == OWN or self.format.way in FIELD_MODES):
+            return self.format.query(question)  # an endpoint lists the options itself
+        choice = self.wording.choice(self.form, question, wrote)
+        if ability == "listed":
             return ListedQuery(choice.context, choice.question, choice.options, choice.dialogue)
         return choice
 
-    def told(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
+    def readable_query(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
         """The question of a row for people to read, also if an endpoint takes it in fields."""
-        if self.answer in FIELD_MODES:
-            return TextQuery(readable_fields(self.asked(row)), 0)
-        return self.words.query(self.form, self.asked(row), wrote)
+        if self.format.way in FIELD_MODES:
+            return TextQuery(readable_fields(self.question(row)), 0)
+        return self.wording.query(self.form, self.question(row), wrote)
 
-    def stored(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    def to_stored(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         """Options as shown (row,) turned into options as stored; other values stay."""
-        picked = np.take_along_axis(self._shown(len(chosen)), np.maximum(chosen, 0)[:, None], axis=1)[:, 0]
+        picked = np.take_along_axis(self._options_shown(len(chosen)), np.maximum(chosen, 0)[:, None], axis=1)[:, 0]
         return np.where(chosen >= 0, picked, chosen)
 
     def in_stored_order(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The scores of options as shown (row, place), in the order in which the options are stored (row, option)."""
+        """The scores of options as shown (row, position), in the order in which they are stored (row, option)."""
         stored = np.empty_like(scores)
-        np.put_along_axis(stored, self._shown(len(scores)), scores, axis=1)
+        np.put_along_axis(stored, self._options_shown(len(scores)), scores, axis=1)
         return stored
 
-    def _shown(self, rows: int) -> NDArray[np.int64]:
-        """The option at each place (row, place)."""
-        drawn = self.drawn_orders
-        which = np.arange(rows) % len(self.orders) if drawn is None else drawn
-        return np.array(ORDERS)[which]
+    def _options_shown(self, rows: int) -> NDArray[np.int64]:
+        """The option at each position (row, position)."""
+        drawn_orders = self.drawn_orders
+        return np.array(ORDERS)[np.arange(rows) % len(self.orders) if drawn_orders is None else drawn_orders]
 
 
 @dataclass(frozen=True)
@@ -156,8 +154,8 @@ class WritingPlan:
 
     @property
     def digest(self) -> str:
-        own = replace(self.of, form=LETTERS, answer="")  # the same in every form, whatever way the answer is asked
-        return digest_of(["bbq, first step", own.digest])
+        lettered = replace(self.of, form=LETTERS, format=replace(self.of.format, way=""))  # the same however it answers
+        return digest_of(["bbq, first step", lettered.digest])
 
     def __len__(self) -> int:
         return len(self.of)
@@ -166,8 +164,8 @@ class WritingPlan:
         return self.of.columns_of([self.query(row) for row in range(lo, hi)], self.ability)
 
     def query(self, row: int) -> TextQuery:
-        first = self.of.words.first(self.of.asked(row))
-        return replace(first, tokens=self.of.tokens or first.tokens)
+        first = self.of.wording.first(self.of.question(row))
+        return replace(first, tokens=self.of.format.tokens or first.tokens)
 
 
 @dataclass(frozen=True)
@@ -198,15 +196,15 @@ class AnsweringPlan:
 
 
 @lru_cache(maxsize=8)
-def _drawn(source: ItemSource, sample: ItemSample, contexts: bool) -> NDArray[np.int64]:
-    """Which of ORDERS each example of a sample has: the same in every sample with this seed, and on every machine."""
+def _draw_orders(source: ItemSource, sample: ItemSample, contexts: bool) -> NDArray[np.int64]:
+    """Which of ORDERS each item of a sample has: the same in every sample with this seed, and on every machine."""
     dataset = selected(source, sample) if contexts else _ambiguous(source, sample)
-    keys = (f"{sample.seed} {example.category} {example.example_id}" for example in dataset.examples)
-    drawn = (hashlib.sha256(key.encode()).digest() for key in keys)
-    return np.array([int.from_bytes(digest[:8], "big") % len(ORDERS) for digest in drawn], np.int64)
+    keys = (f"{sample.seed} {item.category} {item.example_id}" for item in dataset.examples)
+    digests = (hashlib.sha256(key.encode()).digest() for key in keys)
+    return np.array([int.from_bytes(digest[:8], "big") % len(ORDERS) for digest in digests], np.int64)
 
 
 @lru_cache(maxsize=4)
 def _ambiguous(source: ItemSource, sample: ItemSample) -> Dataset:
     dataset = selected(source, sample)
-    return dataset.take(np.flatnonzero([example.condition == AMBIGUOUS for example in dataset.examples]))
+    return dataset.take(np.flatnonzero([item.condition == AMBIGUOUS for item in dataset.examples]))

@@ -12,7 +12,7 @@ from assay.probes.bbq.edition_language import QuestionSetInfo
 from assay.probes.bbq.estimate_grid import EstimateGrid, fill_slots
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.present_charts import PEOPLE, PEOPLE_VOTING
-from assay.probes.bbq.prompt_variants import VARIANTS
+from assay.probes.bbq.prompts import VARIANTS
 from assay.probes.bbq.settings import FIRST, FREE
 from assay.probes.bbq.tallies import QUESTION_ONLY
 from assay.results.findings import Estimate

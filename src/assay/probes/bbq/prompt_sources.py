@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from assay.asking.plan import digest_of
@@ -35,21 +35,21 @@ def read_wording(settings: BBQSettings, language: str = ENGLISH) -> PromptWordin
     )
 
 
-def digests_of(words: PromptWording) -> dict[str, str]:
+def digests_of(wording: PromptWording) -> dict[str, str]:
     """The digests of the user's texts, by setting."""
-    brought = {prompt_setting(words): words.template, "system": words.system, "shots": words.shots}
+    brought = {prompt_setting(wording): wording.template, "system": wording.system, "shots": wording.shots}
     return {name: digest_of(text) for name, text in brought.items() if text}
 
 
-def prompt_setting(words: PromptWording) -> str:
-    """The setting that the words' prompt comes from."""
-    return "prompts" if words.lists_singly else "prompt"
+def prompt_setting(wording: PromptWording) -> str:
+    """The setting that a wording's prompt comes from."""
+    return "prompts" if wording.lists_singly else "prompt"
 
 
 def require_slots(template: str, form: str, file: str | None) -> None:
     """Refuse a prompt without the slots that its form needs."""
-    wanted = ["question", *(["options"] if form in LISTED_FORMS else [])]
-    for slot in ("context", *wanted):
+    slots = ["question", *(["options"] if form in LISTED_FORMS else [])]
+    for slot in ("context", *slots):
         if f"{{{slot}}}" not in template.replace("{{", ""):
             remedy = f"Put {{{slot}}} where the {slot} should be; form={form} needs it."
             raise DataError(f"the prompt has no slot {{{slot}}}.", remedy, code="missing-key", file=file, key=slot)
@@ -95,8 +95,8 @@ def _system(value: str) -> str:
 
 
 def _shots(path: Path) -> tuple[FewShotExample, ...]:
-    _require_file(path, "shots")
-    shots = tuple(_shot(row, path, line) for line, row in read_rows(path, BadRows(skip=False)))
+    rows = read_rows(_require_file(path, "shots"), BadRows(skip=False))
+    shots = tuple(_shot(row, path, line) for line, row in rows)
     if not shots:
         raise DataError("this file has no examples.", _FIELDS, code="empty-file", file=path)
     return shots
@@ -107,10 +107,10 @@ def _shot(row: Row, path: Path, line: int) -> FewShotExample:
         value = row.get(name)
         if isinstance(value, str) and (value or name == "context"):
             return value
-        said, code = ("is missing", "missing-key") if name not in row else ("is not text", "bad-value")
-        raise DataError(f'"{name}" {said}.', _FIELDS, code=code, file=path, line=line, key=name)
+        fault, code = ("is missing", "missing-key") if name not in row else ("is not text", "bad-value")
+        raise DataError(f'"{name}" {fault}.', _FIELDS, code=code, file=path, line=line, key=name)
 
-    answers = tuple(text(f"ans{place}") for place in range(OPTIONS))
+    answers = tuple(text(f"ans{option}") for option in range(OPTIONS))
     label = row.get("label")
     if not isinstance(label, int) or isinstance(label, bool) or not 0 <= label < OPTIONS:
         problem = f'"label" is {label!r}, expected 0, 1 or 2.'
@@ -119,18 +119,18 @@ def _shot(row: Row, path: Path, line: int) -> FewShotExample:
 
 
 def _read(path: Path, name: str) -> str:
-    _require_file(path, name)
     try:
-        return read_whole(path).decode().replace("\r\n", "\n")
+        return read_whole(_require_file(path, name)).decode().replace("\r\n", "\n")
     except (OSError, UnicodeError) as error:
         raise DataError(
             f"cannot be read ({reason(error)}).", "Save it as UTF-8.", code="unreadable-file", file=path
         ) from None
 
 
-def _require_file(path: Path, name: str) -> None:
+def _require_file(path: Path, name: str) -> Path:
     if not path.is_file():
         raise UsageError(f"{name} is {path}, which is not a file.", f"--set {name}=FILE", code="bad-setting", key=name)
+    return path
 
 
 # --- a set's published prompts, from its own file: assay does not repeat their words
@@ -148,23 +148,14 @@ _WRONG_SHAPE = (AttributeError, TypeError, RecursionError, MemoryError)
 _LISTED = re.compile(r"([Aa])\)?\s*[:.)]?\s*\{a\}")
 
 
-@dataclass(frozen=True)
-class PublishedPrompt:
-    """A prompt that lists the options itself."""
-
-    template: str
-    letters: tuple[str, ...]
-    unknown: str = ""
-
-
 def wordings_by_prompt(
-    words: PromptWording, settings: BBQSettings, data: Sequence[tuple[str, str]]
+    wording: PromptWording, settings: BBQSettings, data: Sequence[tuple[str, str]]
 ) -> dict[str, PromptWording]:
-    """The words with each prompt that the setting names, by its id; `data` are the data's files, with their digests."""
+    """The wording with each prompt that the setting names, by its id; `data` are the data's files, with digests."""
     if settings.prompts is None:
-        return {"": words}
-    for name, given in (("variant", words.variant), ("prompt", words.template)):
-        if given:
+        return {"": wording}
+    for name, text in (("variant", wording.variant), ("prompt", wording.template)):
+        if text:
             problem = f"{name} and prompts exclude each other: each has all words of the question."
             raise UsageError(problem, "Leave one of them out.", code="bad-setting", key="prompts")
     if settings.context != "given":
@@ -173,55 +164,48 @@ def wordings_by_prompt(
     if settings.orders == ALL_ORDERS and settings.prompts == ALL_PROMPTS:
         problem = "prompts=all and orders=all exclude each other: every question would be asked 30 times."
         raise UsageError(problem, "--set orders=shuffled", code="bad-setting", key="prompts")
-    path = _file(settings, [Path(file) for file, _ in data[:1]])
-    known = read_prompts(path, words.language)
-    if settings.prompts != ALL_PROMPTS and settings.prompts not in known:
-        problem = f"prompts is {settings.prompts!r}; this file has {', '.join(known)}."
-        raise UsageError(
-            problem, f"--set prompts={next(iter(known))}|all", code="bad-setting", file=path, key="prompts"
-        )
-    wanted = list(known) if settings.prompts == ALL_PROMPTS else [settings.prompts]
+    path = _prompts_file(settings, [Path(file) for file, _ in data[:1]])
+    prompts = read_prompts(path, wording.language)
+    if settings.prompts not in (ALL_PROMPTS, *prompts):
+        problem = f"prompts is {settings.prompts!r}; this file has {', '.join(prompts)}."
+        remedy = f"--set prompts={next(iter(prompts))}|all"
+        raise UsageError(problem, remedy, code="bad-setting", file=path, key="prompts")
     return {
-        name: replace(words, template=own.template, letters=own.letters, unknown=own.unknown)
-        for name, own in known.items()
-        if name in wanted
+        id: replace(prompt, system=wording.system, shots=wording.shots, language=wording.language)
+        for id, prompt in prompts.items()
+        if settings.prompts in (ALL_PROMPTS, id)
     }
 
 
-def read_prompts(path: Path, spoken: str) -> Mapping[str, PublishedPrompt]:
-    """The prompts of a file by id, in their order."""
+def read_prompts(path: Path, spoken: str) -> Mapping[str, PromptWording]:
+    """The prompts of a file by id, in their order; each lists the options itself."""
     rows = _of_program(path, spoken) if path.suffix == ".py" else _of_table(path)
-    found: dict[str, PublishedPrompt] = {}
+    prompts: dict[str, PromptWording] = {}
     for line, name, text, unknown in [*require_any(rows, path, "prompt", _REMEDY)]:  # the file is closed by now
         template = _LARGE.sub(lambda match: f"{{{match[1].lower()}}}", text.strip().replace("\\n", "\n"))
         if len(template) > _LONGEST:
             problem = f"prompt {name!r} has more than {_LONGEST:,} characters."
             raise DataError(problem, _REMEDY, code="bad-text", file=path, line=line, key="prompt")
-        slots = re.findall(r"\{(\w*)\}", template)
         listed = _LISTED.search(template)
-        if sorted(slots) != sorted(_SLOTS) or listed is None:
+        if sorted(re.findall(r"\{(\w*)\}", template)) != sorted(_SLOTS) or listed is None:
             problem = f"prompt {name!r} does not have every slot once, or no letter before {{a}}."
             raise DataError(problem, _REMEDY, code="missing-key", file=path, line=line, key="prompt")
         letters = PLACES if listed[1] == "A" else tuple(letter.lower() for letter in PLACES)
         if template.count(f"({letters[0]})") > 1:  # the instruction has brackets, too
             letters = tuple(f"({letter})" for letter in letters)
-        found[name] = PublishedPrompt(template, letters, unknown)
-    return found
+        prompts[name] = PromptWording(template=template, letters=letters, unknown=unknown)
+    return prompts
 
 
-def _file(settings: BBQSettings, data: Sequence[Path]) -> Path:
+def _prompts_file(settings: BBQSettings, data: Sequence[Path]) -> Path:
     if settings.prompts_file:
-        path = Path(settings.prompts_file)
-        if path.is_file():
-            return path
-        problem = f"prompts_file is {path}, which is not a file."
-        raise UsageError(problem, "--set prompts_file=FILE", code="bad-setting", key="prompts_file")
-    near = [folder for file in data for folder in (file.parent, file.parent.parent, file.parent.parent / "evaluation")]
-    for path in (folder / name for folder in near for name in FILES):
-        if path.is_file():
-            return path
-    problem = f"there is no file of prompts ({', '.join(FILES)}) next to the data."
-    raise UsageError(problem, "Name one: --set prompts_file=FILE", code="bad-setting", key="prompts")
+        return _require_file(Path(settings.prompts_file), "prompts_file")
+    folders = [folder for file in data for folder in (*file.parents[:2], file.parent.parent / "evaluation")]
+    path = next((path for folder in folders for name in FILES if (path := folder / name).is_file()), None)
+    if path is None:
+        problem = f"there is no file of prompts ({', '.join(FILES)}) next to the data."
+        raise UsageError(problem, "Name one: --set prompts_file=FILE", code="bad-setting", key="prompts")
+    return path
 
 
 _Row = tuple[int, str, str, str]  # line, id, prompt, unknown
@@ -239,16 +223,16 @@ def _of_program(path: Path, spoken: str) -> Iterator[_Row]:
     """The prompts in MBBQ's program, which is read and not run: English ones, and their translations."""
     try:
         tree = ast.parse(read_whole(path, _LARGEST).decode())
-        said = {
-            each.targets[0].id: python_value(each.value)
-            for each in tree.body
-            if isinstance(each, ast.Assign)
-            and isinstance(each.targets[0], ast.Name)
-            and each.targets[0].id in ("prompt_sets", "trans_prompt_dict")
+        assigned = {
+            statement.targets[0].id: python_value(statement.value)
+            for statement in tree.body
+            if isinstance(statement, ast.Assign)
+            and isinstance(statement.targets[0], ast.Name)
+            and statement.targets[0].id in ("prompt_sets", "trans_prompt_dict")
         }
-        prompts = next(iter(said["prompt_sets"].values()))
+        prompts = next(iter(assigned["prompt_sets"].values()))
         if spoken != ENGLISH:
-            prompts = [said["trans_prompt_dict"][spoken][prompt] for prompt in prompts]
+            prompts = [assigned["trans_prompt_dict"][spoken][prompt] for prompt in prompts]
         numbered = [(str(number), str(prompt)) for number, prompt in enumerate(prompts, 1)]
     except (OSError, SyntaxError, ValueError, LookupError, StopIteration, *_WRONG_SHAPE) as error:
         problem = f"has no prompts in this language where MBBQ's program has them ({error!r})."

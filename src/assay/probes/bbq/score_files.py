@@ -20,14 +20,14 @@ from assay.probes.base import Request
 from assay.probes.bbq.answer_columns import Column, note_on_gold, numbered
 from assay.probes.bbq.choose_examples import PartAnswers
 from assay.probes.bbq.defects import DROP
-from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
+from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, language_of, load_edition
 from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, Dataset, Item
 from assay.probes.bbq.logs import log_kind, model_of, read_log
 from assay.probes.bbq.logs.log_rows import LoggedAnswer, Official
-from assay.probes.bbq.published_rows import notes_on_rows
+from assay.probes.bbq.published_rows import note_on_files, notes_on_rows
 from assay.probes.bbq.read_items import data_files, example_of, read_examples
 from assay.probes.bbq.settings import BBQSettings
-from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, note_on_files, sound_rows
+from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, sound_rows
 from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
 
@@ -47,58 +47,55 @@ def answered_files(
         remedy = "--set context=given or context=none"
         problem = "a file has answers either with contexts or without."
         raise UsageError(problem, remedy, code="bad-setting", key="context")
-    given_for_tables = {"labels-from": request.labels_from, "only": request.only}
-    for option in (name for name, value in given_for_tables.items() if value):
-        if any(log_kind(file) for file in files):
+    for option, value in (("labels-from", request.labels_from), ("only", request.only)):
+        if value and any(log_kind(file) for file in files):
             problem = f"--{option} is about tables of rows with a column of answers, not about logs."
             raise UsageError(problem, f"Leave --{option} out.", code="bad-option", key=option)
-    bad, place = BadRows(request.skip_bad, selection=Selection(request.only)), request.data
-    own = None if settings.edition == ORIGINAL else edition(settings.edition)
-    official = _official(place) if place and own is None else None
+    bad, folder = BadRows(request.skip_bad, selection=Selection(request.only)), request.data
+    edition = None if settings.edition == ORIGINAL else load_edition(settings.edition)
+    official = _official(folder) if folder and edition is None else None
+    column = Column(answers, request.labels_from) if answers is not None else None
     seen: dict[tuple[str, int], tuple[Path, int]] = {}
     notes: list[str] = []
-
-    def answers_in(file: Path) -> Iterator[LoggedAnswer]:
-        column = Column(answers, request.labels_from) if answers is not None else None
-        if own:
-            return _given_to(own, file, column, bad, notes)
-        return _given(file, column, official, bad, notes)
-
-    given = [each for file in files for each in _once(file, answers_in(file), seen, bad)]
-    given.sort(key=partial(_place, CATEGORIES if own is None else own.categories))
+    logged = [
+        answer
+        for file in files
+        for answer in _once(file, _answers_in(file, column, edition, official, bad, notes), seen, bad)
+    ]
+    logged.sort(key=partial(_order, CATEGORIES if edition is None else edition.categories))
     if settings.categories:
-        given = [each for each in given if each.example.category in settings.categories]
-    notes += notes_on_rows([each.example for each in given], place) if own is None else []
+        logged = [answer for answer in logged if answer.example.category in settings.categories]
+    notes += notes_on_rows([answer.example for answer in logged], folder) if edition is None else []
     if settings.context == "none":
-        given = [each for each in given if each.example.condition == AMBIGUOUS]
-    if not given:
+        logged = [answer for answer in logged if answer.example.condition == AMBIGUOUS]
+    if not logged:
         remedy = "Check the files, --set category=… and --set context=…."
         raise UsageError("there are no answers to score.", remedy, code="nothing-to-ask")
-    chosen = np.array([_option(each, settings) for each in given], np.int64)
-    notes += [*bad.notes("answers"), *_not_understood(given, chosen)]
+    chosen = np.array([_option(answer, settings) for answer in logged], np.int64)
+    notes += [*bad.notes("answers"), *_not_understood(logged, chosen)]
+    examples = [answer.example for answer in logged]
     if answers is not None:
-        notes += note_on_gold(
-            answers, [each.example.label == option for each, option in zip(given, chosen, strict=True)]
-        )
-    if own:
-        dataset = dataset_of_rows(own, [each.read for each in given if each.read])
+        is_right = chosen == np.array([example.label for example in examples])
+        notes += note_on_gold(answers, is_right.tolist())
+    if edition:
+        dataset = dataset_of_rows(edition, [answer.read for answer in logged if answer.read])
     else:
-        dataset = _dataset([each.example for each in given], settings, place)
+        dataset = _dataset(examples, settings, folder)
     notes += dataset.notes
     if settings.defects == DROP:
-        rows, left_out = sound_rows(dataset, own)
+        rows, left_out = sound_rows(dataset, edition)
         dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
-        given = [given[row] for row in rows.tolist()]
+        logged = [logged[row] for row in rows.tolist()]
     answered = AnsweredItems(dataset, chosen[:, None], question_only=settings.context == "none")
-    written = [each.answer if isinstance(each.answer, str) else None for each in given]  # not the number of an option
-    return PartAnswers(answered, written=written.__getitem__), notes
+    texts = [answer.answer if isinstance(answer.answer, str) else None for answer in logged]  # no option's number
+    return PartAnswers(answered, written=texts.__getitem__), notes
 
 
-def _place(categories: Sequence[str], given: LoggedAnswer) -> tuple[object, ...]:
+def _order(categories: Sequence[str], logged: LoggedAnswer) -> tuple[object, ...]:
     """A key that sorts rows as the published files do, so that their order in a file changes nothing."""
-    category = given.example.category
+    category = logged.example.category
     rank = categories.index(category) if category in categories else len(categories)
-    return rank, category, _natural(given.called), given.example.example_id
+    return rank, category, _natural(logged.called), logged.example.example_id
 
 
 _DIGITS = re.compile(r"(\d+)")
@@ -110,13 +107,14 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
     return [(1, 0, part) if number is None else (0, number, part) for part, number in parts]
 
 
-def _dataset(examples: list[Item], settings: BBQSettings, place: Path | None) -> Dataset:
+def _dataset(examples: list[Item], settings: BBQSettings, folder: Path | None) -> Dataset:
     """BBQ's rows with their targets, from the metadata if there is some."""
-    told = Path(settings.metadata) if settings.metadata else place and beside(place, place, "additional_metadata.csv")
-    metadata = read_metadata(told) if told else None
-    templates = beside(place, place, "templates") if place else None
+    path = Path(settings.metadata) if settings.metadata else None
+    path = path or (folder and beside(folder, folder, "additional_metadata.csv"))
+    templates = beside(folder, folder, "templates") if folder else None
     stereotypes = template_stereotypes(templates, {example.category for example in examples})
-    notes = note_on_files([told] if told else [])
+    metadata = read_metadata(path) if path else None
+    notes = note_on_files([path] if path else [])
     return dataset_of(examples, metadata, settings.target_loc, stereotypes, notes=notes)
 
 
@@ -125,62 +123,59 @@ def answering_model(files: Sequence[Path]) -> str:
     logs = [(file, kind) for file in files if (kind := log_kind(file)) is not None]
     named = {name: file for file, kind in logs if (name := model_of(file, kind))}
     if len(named) > 1:
-        (one, at), (other, there) = list(named.items())[:2]
-        problem = f"these logs are from several models: {one} ({at}) and {other} ({there})."
+        (first, first_path), (second, second_path) = list(named.items())[:2]
+        problem = f"these logs are from several models: {first} ({first_path}) and {second} ({second_path})."
         raise UsageError(problem, "Score one model at a time.", code="bad-option", key="files")
     return next(iter(named), "")
 
 
-def _given(
-    file: Path, column: Column | None, official: Official | None, bad: BadRows, notes: list[str]
+def _answers_in(
+    file: Path,
+    column: Column | None,
+    edition: Edition | None,
+    official: Official | None,
+    bad: BadRows,
+    notes: list[str],
 ) -> Iterator[LoggedAnswer]:
-    """The answers in one file, which may be a log or a table."""
+    """The answers in one file: a log, a table of BBQ's rows, or of an edition's rows in its own format."""
     kind = log_kind(file)
-    if kind is not None:
-        if column is not None:
-            problem = f"{file} is a log ({kind}), which has its answers in a fixed place."
-            raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
+    if kind and edition:
+        problem = f"{file} is a log ({kind}); for editions, only tables of their rows can be scored."
+        remedy = f"Give {edition.title}'s rows with a column of answers."
+        raise UsageError(problem, remedy, code="unsupported", key="files")
+    if kind and column:
+        problem = f"{file} is a log ({kind}), which has its answers in a fixed place."
+        raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
+    if kind:
         yield from read_log(file, kind, bad, official, notes)
         return
     if column is None:
-        raise _which_column(file)
-    texts: list[LoggedAnswer] = []
-    for line, row in read_rows(file, bad):
+        raise _which_column(file, edition)
+    logged: list[LoggedAnswer] = []
+    for line, row, edition_row in _rows_in(file, edition, bad):
         try:
             answer = _answer(row, column.name, file, line)
-            texts.append(LoggedAnswer(example_of(row, file, line), answer, line))
+            example = edition_row.example if edition_row else example_of(row, file, line)
+            logged.append(LoggedAnswer(example, answer, line, read=edition_row))
         except DataError as error:
             bad.found(error)
-    yield from numbered(texts, file, column, notes)
+    yield from numbered(logged, file, column, notes)
 
 
-def _given_to(
-    own: Edition, file: Path, column: Column | None, bad: BadRows, notes: list[str]
-) -> Iterator[LoggedAnswer]:
-    """The answers in a table of an edition's rows, in its own format."""
-    if kind := log_kind(file):
-        problem = f"{file} is a log ({kind}); for editions, only tables of their rows can be scored."
-        raise UsageError(problem, f"Give {own.title}'s rows with a column of answers.", code="unsupported", key="files")
-    if column is None:
-        raise _which_column(file, own)
-    texts: list[LoggedAnswer] = []
-    for each in own.read(file, bad):
-        try:
-            texts.append(
-                LoggedAnswer(each.example, _answer(each.row, column.name, file, each.line), each.line, read=each)
-            )
-        except DataError as error:
-            bad.found(error)
-    yield from numbered(texts, file, column, notes)
+def _rows_in(file: Path, edition: Edition | None, bad: BadRows) -> Iterator[tuple[int, Row, EditionRow | None]]:
+    """The rows of a table with their lines, and as the edition reads them, if they are one's."""
+    if edition:
+        return ((row.line, row.row, row) for row in edition.read(file, bad))
+    return ((line, row, None) for line, row in read_rows(file, bad))
 
 
 def _answer(row: Row, column: str, file: Path, line: int) -> object:
     if column in row:
         return row[column]
-    there = _columns(row)
-    listed = f"{_CANDIDATES}{', '.join(there)}." if there else _NO_COLUMN
-    problem, close = f"there is no column {column!r}. {listed}", get_close_matches(column, there, 1)
-    remedy = f"--answers {(close or there or ['COLUMN'])[0]}"
+    columns = _columns(row)
+    listed = f"{_CANDIDATES}{', '.join(columns)}." if columns else _NO_COLUMN
+    problem, close = f"there is no column {column!r}. {listed}", get_close_matches(column, columns, 1)
+    remedy = f"--answers {(close or columns or ['COLUMN'])[0]}"
     raise DataError(problem, remedy, code="missing-key", file=file, line=line, key=column)
 
 
@@ -198,66 +193,67 @@ def _columns(row: Row) -> list[str]:
     return [name for name in row if name not in _OFFICIAL_FIELDS]
 
 
-def _which_column(file: Path, own: Edition | None = None) -> AssayError:
+def _which_column(file: Path, edition: Edition | None) -> AssayError:
     """The error that --answers is missing, with the columns that it may name."""
     line, row = next(read_rows(file, BadRows(skip=False)), (1, {}))
-    needed = () if own else ("context", "question", "ans0", "ans1", "ans2")
+    needed = () if edition else ("context", "question", "ans0", "ans1", "ans2")
     missing = [name for name in needed if name not in row]
     if missing:
         problem = f'"{missing[0]}" is missing: this is neither a table of BBQ\'s rows nor a known log.'
         remedy = "Give BBQ's rows with a column of answers, or a log of lm-evaluation-harness or Inspect."
         return DataError(problem, remedy, code="missing-key", file=file, line=line, key=missing[0])
-    there = _columns(row)
-    if not there:
+    columns = _columns(row)
+    if not columns:
         problem = "this file has BBQ's questions, but no column of answers."
         remedy = "Add the model's answers in a column, and name it: --answers COLUMN"
         return UsageError(problem, remedy, code="missing-setting", file=file, key="answers")
-    problem = f"which column of {file} holds the answers? {_CANDIDATES}{', '.join(there)}."
-    return UsageError(problem, f"--answers {there[0]}", code="missing-setting", key="answers")
+    problem = f"which column of {file} holds the answers? {_CANDIDATES}{', '.join(columns)}."
+    return UsageError(problem, f"--answers {columns[0]}", code="missing-setting", key="answers")
 
 
 def _once(
-    file: Path, given: Iterator[LoggedAnswer], seen: dict[tuple[str, int], tuple[Path, int]], bad: BadRows
+    file: Path, answers: Iterator[LoggedAnswer], seen: dict[tuple[str, int], tuple[Path, int]], bad: BadRows
 ) -> Iterator[LoggedAnswer]:
     """Every example once; a second answer to one is a bad row."""
-    for each in given:
-        key = each.example.category, each.example.example_id
+    for answer in answers:
+        key = answer.example.category, answer.example.example_id
         if key in seen:
             first, line = seen[key]
-            problem = f"example {each.called} of {key[0]} has two answers, the first in {first}, line {line}."
+            problem = f"example {answer.called} of {key[0]} has two answers, the first in {first}, line {line}."
             remedy = "Give one answer to each example; score several models one at a time."
-            bad.found(DataError(problem, remedy, code="duplicate", file=file, line=each.line))
+            bad.found(DataError(problem, remedy, code="duplicate", file=file, line=answer.line))
             continue
-        seen[key] = file, each.line
-        yield each
+        seen[key] = file, answer.line
+        yield answer
 
 
-def _option(given: LoggedAnswer, settings: BBQSettings) -> int:
-    if isinstance(given.answer, int) and not isinstance(given.answer, bool):
-        return given.answer
-    if given.answer is None:
+def _option(logged: LoggedAnswer, settings: BBQSettings) -> int:
+    if isinstance(logged.answer, int) and not isinstance(logged.answer, bool):
+        return logged.answer
+    if logged.answer is None:
         return UNPARSED
-    text, options = str(given.answer), given.example.answers
-    fillers = [filler for filler, _ in given.example.info]
+    text, options = str(logged.answer), logged.example.answers
+    fillers = [filler for filler, _ in logged.example.info]
     if settings.parsing == "released":
         return parse_released(text, options, fillers)
-    own = language(language_of(settings.edition, settings.language))
-    return parse_answer(text, options, fillers, letters=given.letters, language=own)
+    spoken = language(language_of(settings.edition, settings.language))
+    return parse_answer(text, options, fillers, letters=logged.letters, language=spoken)
 
 
-def _not_understood(given: Sequence[LoggedAnswer], chosen: NDArray[np.int64]) -> list[str]:
+def _not_understood(answers: Sequence[LoggedAnswer], chosen: NDArray[np.int64]) -> list[str]:
     rows, tied = np.flatnonzero(chosen == UNPARSED).tolist(), int((chosen == TIED).sum())
-    ties = [f"{tied:,} of {len(given):,} answers are exact ties between options and are not counted"] if tied else []
+    ties = [f"{tied:,} of {len(answers):,} answers are exact ties between options and are not counted"] if tied else []
     if not rows:
         return ties
     quoted = "; ".join(
-        f"{given[row].example.category} {given[row].called}: {str(given[row].answer)[:60]!r}" for row in rows[:_SHOWN]
+        f"{answers[row].example.category} {answers[row].called}: {str(answers[row].answer)[:60]!r}"
+        for row in rows[:_SHOWN]
     )
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
-    return [f"{len(rows):,} of {len(given):,} answers name no option and are not counted: {quoted}{more}", *ties]
+    return [f"{len(rows):,} of {len(answers):,} answers name no option and are not counted: {quoted}{more}", *ties]
 
 
-def _official(place: Path) -> Official:
+def _official(folder: Path) -> Official:
     """The official examples by category and number, to complete logs with missing fields."""
-    examples = (example for file in data_files(place) for example in read_examples(file, BadRows(skip=False)))
+    examples = (example for file in data_files(folder) for example in read_examples(file, BadRows(skip=False)))
     return {(example.category, example.example_id): example for example in examples}

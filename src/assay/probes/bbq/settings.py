@@ -35,7 +35,7 @@ LISTED_FORMS = (LETTERS, WRITTEN)
 UNLISTED_FORMS = (OPTIONS, FREE)
 ALL_PROMPTS = "all"
 NO_VARIANT, VARIANTS = "none", ("q", "q+if", "q+if+cot", "baseline", "explain", "reprompt")
-"""Their words are in `variants`."""
+"""Their words are in `prompts`."""
 STORED, SHUFFLED, ALL_ORDERS = "stored", "shuffled", "all"
 FIRST = ": first step"
 """The end of a stage's name: what the model writes before it answers."""

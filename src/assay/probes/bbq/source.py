@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.queries import NONE
-from assay.datasets.catalogue import DataSet, is_published
 from assay.errors import UsageError
-from assay.files.opening import MOST_WHOLE, digest_of_file, open_bytes
+from assay.files.opening import digest_of_file
 from assay.files.rows import BadRows
-from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
-from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, edition, has_targets, set_name
+from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, has_targets, load_edition, set_name
 from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Item
 from assay.probes.bbq.read_items import data_files, read_examples, stem
 from assay.probes.bbq.targets import TargetMetadata, find_named, find_targets, read_metadata, template_stereotypes
@@ -41,56 +39,75 @@ class ItemSource:
     """Whether samples take quartets in their own order, not at random."""
 
     def read(self) -> Dataset:
-        return _read(self) if self.edition == ORIGINAL else _read_edition(self)
+        return _read(self)
 
 
 def official(
-    place: Path, categories: tuple[str, ...], metadata: Path | None, meaning: str, defects: str, skip_bad: bool
+    path: Path, categories: tuple[str, ...], metadata: Path | None, meaning: str, defects: str, skip_bad: bool
 ) -> ItemSource:
-    """The official files at a place; only those of `categories`, if any are given."""
-    files = data_files(place)
+    """The official files at a path; only those of `categories`, if any are given."""
+    files = data_files(path)
     absent = [name for name in categories if name not in map(stem, files)]
     if absent:
-        problem = f"{place} has no file for the category {absent[0]}; it has {', '.join(map(stem, files))}."
+        problem = f"{path} has no file for the category {absent[0]}; it has {', '.join(map(stem, files))}."
         remedy = "Get it with `assay data fetch bbq`, or choose from these with --set category=…."
         raise UsageError(problem, remedy, code="bad-setting", key="category")
     chosen = [file for file in files if not categories or stem(file) in categories]
-    told = metadata or beside(place, chosen[0], "additional_metadata.csv")
-    read = tuple((str(file), digest_of_file(file)) for file in chosen)
-    return ItemSource(read, (str(told), digest_of_file(told)) if told else None, meaning, defects, skip_bad, categories)
+    metadata = metadata or beside(path, chosen[0], "additional_metadata.csv")
+    return ItemSource(
+        files=tuple((str(file), digest_of_file(file)) for file in chosen),
+        metadata=(str(metadata), digest_of_file(metadata)) if metadata else None,
+        meaning=meaning,
+        defects=defects,
+        skip_bad=skip_bad,
+        categories=categories,
+    )
 
 
 def of_edition(
-    place: Path, name: str, language: str, categories: tuple[str, ...], defects: str, skip_bad: bool
+    path: Path, name: str, language: str, categories: tuple[str, ...], defects: str, skip_bad: bool
 ) -> ItemSource:
-    """The files of an edition at a place, in a language."""
-    own = edition(name)
-    absent = [category for category in categories if own.categories and category not in own.categories]
+    """The files of an edition at a path, in a language."""
+    edition = load_edition(name)
+    absent = [category for category in categories if edition.categories and category not in edition.categories]
     if absent:
-        problem = f"{own.title} has no category {absent[0]!r}; it has {', '.join(own.categories)}."
-        raise UsageError(problem, f"--set category={own.categories[0]}", code="bad-setting", key="category")
-    files = own.find(place, language)
+        problem = f"{edition.title} has no category {absent[0]!r}; it has {', '.join(edition.categories)}."
+        raise UsageError(problem, f"--set category={edition.categories[0]}", code="bad-setting", key="category")
+    files = edition.find(path, language)
     if not files:
-        folder = own.data_set or name
-        problem = f"there are no files of {set_name(own, language)} in it, in {folder}/ or in {folder}/data/."
+        folder = edition.data_set or name
+        problem = f"there are no files of {set_name(edition, language)} in it, in {folder}/ or in {folder}/data/."
         remedy = f"`assay data fetch {folder}` gets them, or says how to; name their folder with --data."
-        raise UsageError(problem, remedy, code="missing-data", file=place)
-    read = tuple((str(file), digest_of_file(file)) for file in files)
-    return ItemSource(read, defects=defects, skip_bad=skip_bad, categories=categories, edition=name, language=language)
+        raise UsageError(problem, remedy, code="missing-data", file=path)
+    return ItemSource(
+        files=tuple((str(file), digest_of_file(file)) for file in files),
+        defects=defects,
+        skip_bad=skip_bad,
+        categories=categories,
+        edition=name,
+        language=language,
+    )
 
 
-def beside(place: Path, file: Path, name: str) -> Path | None:
+def beside(path: Path, file: Path, name: str) -> Path | None:
     """A file or folder that the authors publish with the data, if it is in one of the usual places."""
-    folders = (place, place / "bbq", file.parent, file.parent.parent)
+    folders = (path, path / "bbq", file.parent, file.parent.parent)
     return next((folder / name for folder in folders if folder.is_dir() and (folder / name).exists()), None)
 
 
 @lru_cache(maxsize=4)
 def _read(source: ItemSource) -> Dataset:
+    edition = None if source.edition == ORIGINAL else load_edition(source.edition)
+    dataset = _read_edition(source, edition) if edition else _read_official(source)
+    if source.defects != DROP:
+        return dataset
+    rows, left_out = sound_rows(dataset, edition)
+    return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
+
+
+def _read_official(source: ItemSource) -> Dataset:
     bad = BadRows(source.skip_bad)
-    examples: list[Item] = []
-    for path, _ in source.files:
-        examples += read_examples(Path(path), bad)
+    examples = [example for path, _ in source.files for example in read_examples(Path(path), bad)]
     files = {Path(path).name: digest for path, digest in source.files}
     first = Path(source.files[0][0])
     templates = beside(first.parent, first, "templates")
@@ -98,54 +115,42 @@ def _read(source: ItemSource) -> Dataset:
     metadata = read_metadata(Path(source.metadata[0])) if source.metadata else None
     if source.metadata:
         files[Path(source.metadata[0]).name] = source.metadata[1]
-    dataset = dataset_of(examples, metadata, source.meaning, stereotypes, files, bad.notes("data"))
-    if source.defects != DROP:
-        return dataset
-    rows, left_out = sound_rows(dataset)
-    return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
+    return dataset_of(examples, metadata, source.meaning, stereotypes, files, bad.notes("data"))
 
 
-@lru_cache(maxsize=4)
-def _read_edition(source: ItemSource) -> Dataset:
-    own, bad = edition(source.edition), BadRows(source.skip_bad)
-    read = [each for path, _ in source.files for each in own.read(Path(path), bad)]
-    wanted = [each for each in read if not source.categories or each.example.category in source.categories]
-    if not wanted:
-        there = ", ".join(dict.fromkeys(each.example.category for each in read))
-        problem = (
-            f"these files have no example of {', '.join(source.categories) or own.title}; they have {there or 'none'}."
-        )
+def _read_edition(source: ItemSource, edition: Edition) -> Dataset:
+    bad = BadRows(source.skip_bad)
+    rows = [row for path, _ in source.files for row in edition.read(Path(path), bad)]
+    chosen = [row for row in rows if not source.categories or row.example.category in source.categories]
+    if not chosen:
+        available = ", ".join(dict.fromkeys(row.example.category for row in rows)) or "none"
+        absent = ", ".join(source.categories) or edition.title
+        problem = f"these files have no example of {absent}; they have {available}."
         raise UsageError(problem, "--set category=…", code="bad-setting", file=source.files[0][0], key="category")
     files = {Path(path).name: digest for path, digest in source.files}
-    dataset = dataset_of_rows(own, wanted, files, bad.notes("data"))
-    if source.defects != DROP:
-        return dataset
-    rows, left_out = sound_rows(dataset, own)
-    return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
+    return dataset_of_rows(edition, chosen, files, bad.notes("data"))
 
 
 def dataset_of_rows(
-    own: Edition, read: Sequence[EditionRow], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
+    edition: Edition, rows: Sequence[EditionRow], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
 ) -> Dataset:
-    """Rows of an edition as a data set, with a note on those without a target."""
-    ids = [each.id for each in read]
+    """Rows of an edition as a data set, with a note that names those without a target."""
+    ids = [row.id for row in rows]
     dataset = Dataset(
-        [each.example for each in read],
-        np.array([each.target for each in read], np.int8),
-        np.zeros(len(read), np.bool_),
-        [each.stereotype for each in read],
+        [row.example for row in rows],
+        np.array([row.target for row in rows], np.int8),
+        np.zeros(len(rows), np.bool_),
+        [row.stereotype for row in rows],
         files or {},
-        ids=ids if any(ids) else (),
+        notes,
+        ids if any(ids) else (),
     )
-    return replace(dataset, notes=[*notes, *(_note_on_targets(dataset) if has_targets(own) else [])])
-
-
-def _note_on_targets(dataset: Dataset) -> list[str]:
-    """A note that names the rows without a target, by what the set itself calls them."""
-    rows = np.flatnonzero(dataset.target == NONE)
-    named = "; ".join(line.strip() for line in by_template(dataset.examples, rows, dataset.ids))
-    said = f"{len(rows)} rows have no single target, and the bias metrics leave them out: {named}"
-    return [said] if len(rows) else []
+    untargeted = np.flatnonzero(dataset.target == NONE)
+    if not has_targets(edition) or not len(untargeted):
+        return dataset
+    names = "; ".join(line.strip() for line in by_template(dataset.examples, untargeted, dataset.ids))
+    note = f"{len(untargeted)} rows have no single target, and the bias metrics leave them out: {names}"
+    return replace(dataset, notes=[*notes, note])
 
 
 def dataset_of(
@@ -157,19 +162,19 @@ def dataset_of(
     notes: Sequence[str] = (),
 ) -> Dataset:
     """Examples with their targets: from the metadata if it has the example, else by the rules of `targets.py`."""
-    about = metadata or TargetMetadata()
-    told, named = about.targets(examples, meaning), find_named(examples)
+    metadata = metadata or TargetMetadata()
+    targets, named = metadata.targets(examples, meaning), find_named(examples)
     for row, example in enumerate(examples):
-        named[row] = about.named.get((example.category, example.example_id), bool(named[row]))
-    known = {**(stereotypes or {}), **about.stereotypes}
-    stereotype = [known.get((example.category, example.question_index), "") for example in examples]
-    targets = np.where(told != NONE, told, find_targets(examples))
+        named[row] = metadata.named.get((example.category, example.example_id), bool(named[row]))
+    stereotype_of = {**(stereotypes or {}), **metadata.stereotypes}
+    stereotype = [stereotype_of.get((example.category, example.question_index), "") for example in examples]
+    targets = np.where(targets != NONE, targets, find_targets(examples))
     return Dataset(examples, targets, named, stereotype, files or {}, notes)
 
 
-def sound_rows(dataset: Dataset, own: Edition | None = None) -> tuple[NDArray[np.int64], list[str]]:
+def sound_rows(dataset: Dataset, edition: Edition | None = None) -> tuple[NDArray[np.int64], list[str]]:
     """The examples of BBQ or an edition without those that known defects make wrong, and a note on what is left out."""
-    kinds = {"from_bbq": own.from_bbq, "aimed": has_targets(own)} if own else {}
+    kinds = {"from_bbq": edition.from_bbq, "aimed": has_targets(edition)} if edition else {}
     defects = find_defects(dataset.examples, dataset.target, **kinds)
     out = dropped(defects)
     listed = ", ".join(
@@ -200,10 +205,11 @@ def selected(source: ItemSource, sample: ItemSample) -> Dataset:
     if sample.in_all is None and sample.per_template is None:
         return dataset
     quartets = quartets_of(dataset)
-    order = _in_own_order(dataset, quartets) if source.in_own_order else _shuffled(dataset, quartets, sample.seed)
+    shuffled = np.random.default_rng(sample.seed).permutation(len(quartets)).tolist()
+    order = _in_own_order(dataset, quartets) if source.in_own_order else _by_template(dataset, quartets, shuffled)
     kinds = [_aligned(dataset, quartet) for quartet in quartets.tolist()]
     order = {
-        category: {name: _in_pairs(own, kinds) for name, own in templates.items()}
+        category: {name: _in_pairs(quartet_indices, kinds) for name, quartet_indices in templates.items()}
         for category, templates in order.items()
     }
     chosen = _spread(order, sample)
@@ -212,21 +218,26 @@ def selected(source: ItemSource, sample: ItemSample) -> Dataset:
 
 def quartets_of(dataset: Dataset) -> NDArray[np.int64]:
     """The rows of every whole quartet (quartet, 4): consecutive numbers of one file, from a multiple of four."""
-    found: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
+    by_quartet: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
     for row, example in enumerate(dataset.examples):
-        members = found.setdefault((example.category, example.example_id // len(QUARTET)), {})
+        members = by_quartet.setdefault((example.category, example.example_id // len(QUARTET)), {})
         members[example.polarity, example.condition] = row
-    whole = [[members[place] for place in QUARTET] for members in found.values() if len(members) == len(QUARTET)]
-    if not whole:
+    complete = [
+        [members[question_kind] for question_kind in QUARTET]
+        for members in by_quartet.values()
+        if len(members) == len(QUARTET)
+    ]
+    if not complete:
         remedy = "Leave --limit out, or use other data."
         raise UsageError("there are no whole quartets to sample from.", remedy, code="nothing-to-ask")
-    return np.array(whole, np.int64)
+    return np.array(complete, np.int64)
 
 
 Order = dict[str, dict[str, list[int]]]
+"""category -> template -> indices of its quartets, in the order in which they are taken."""
+
 APART = 2
 """Of how many templates of each category a small sample begins with a single quartet."""
-"""category -> template -> places of its quartets, in the order in which they are taken."""
 
 
 def _in_own_order(dataset: Dataset, quartets: NDArray[np.int64]) -> Order:
@@ -236,22 +247,18 @@ def _in_own_order(dataset: Dataset, quartets: NDArray[np.int64]) -> Order:
     """
     order = _by_template(dataset, quartets, range(len(quartets)))
     for templates in order.values():
-        for number, (name, own) in enumerate(templates.items()):
-            compared = {dataset.examples[quartets[place, 0]].subcategory for place in own}
+        for number, (name, indices) in enumerate(templates.items()):
+            compared = {dataset.examples[quartets[index, 0]].subcategory for index in indices}
             start = number % len(compared)
-            templates[name] = own[start:] + own[:start]
+            templates[name] = indices[start:] + indices[:start]
     return order
 
 
-def _shuffled(dataset: Dataset, quartets: NDArray[np.int64], seed: int) -> Order:
-    return _by_template(dataset, quartets, np.random.default_rng(seed).permutation(len(quartets)).tolist())
-
-
-def _by_template(dataset: Dataset, quartets: NDArray[np.int64], places: Iterable[int]) -> Order:
+def _by_template(dataset: Dataset, quartets: NDArray[np.int64], indices: Iterable[int]) -> Order:
     order: Order = {}
-    for place in places:
-        example = dataset.examples[quartets[place, 0]]
-        order.setdefault(example.category, {}).setdefault(example.question_index, []).append(place)
+    for index in indices:
+        example = dataset.examples[quartets[index, 0]]
+        order.setdefault(example.category, {}).setdefault(example.question_index, []).append(index)
     return order
 
 
@@ -266,10 +273,10 @@ def _aligned(dataset: Dataset, quartet: Sequence[int]) -> bool | None:
     return sides.pop() if len(sides) == 1 else None
 
 
-def _in_pairs(places: Sequence[int], kinds: Sequence[bool | None]) -> list[int]:
+def _in_pairs(indices: Sequence[int], kinds: Sequence[bool | None]) -> list[int]:
     """A template's quartets, in their order, but in pairs of both kinds; those that are left over come last."""
-    agree, contradict, neither = ([place for place in places if kinds[place] is kind] for kind in (True, False, None))
-    paired = [place for pair in zip(agree, contradict, strict=False) for place in pair]
+    agree, contradict, neither = ([index for index in indices if kinds[index] is kind] for kind in (True, False, None))
+    paired = [index for pair in zip(agree, contradict, strict=False) for index in pair]
     return paired + agree[len(contradict) :] + contradict[len(agree) :] + neither
 
 
@@ -290,53 +297,20 @@ def _spread(order: Order, sample: ItemSample) -> NDArray[np.int64]:
         turns.append(_in_turn(mixed))
     apart = [[part for pair in turn[:APART] for part in (pair[:1], pair[1:])] for turn in turns]
     pairs = [
-        *_in_turn([own[::2] for own in apart]),
-        *_in_turn([own[1::2] for own in apart]),
+        *_in_turn([category_pairs[::2] for category_pairs in apart]),
+        *_in_turn([category_pairs[1::2] for category_pairs in apart]),
         *_in_turn([turn[APART:] for turn in turns]),
     ]
-    return np.array([place for pair in pairs for place in pair][: sample.in_all], np.int64)
+    return np.array([index for pair in pairs for index in pair][: sample.in_all], np.int64)
 
 
-def _pairs(places: Sequence[int], *, turned: bool, most: int | None) -> list[list[int]]:
+def _pairs(indices: Sequence[int], *, turned: bool, most: int | None) -> list[list[int]]:
     """Two at a time, `most` of them in all; `turned` exchanges the two, of which a sample may take only one."""
-    pairs = [list(places[k : k + 2]) for k in range(0, len(places), 2)]
-    own = [place for pair in pairs for place in (pair[::-1] if turned else pair)][:most]
-    return [own[k : k + 2] for k in range(0, len(own), 2)]
+    pairs = [list(indices[k : k + 2]) for k in range(0, len(indices), 2)]
+    chosen = [index for pair in pairs for index in (pair[::-1] if turned else pair)][:most]
+    return [chosen[k : k + 2] for k in range(0, len(chosen), 2)]
 
 
 def _in_turn(rows: Sequence[Sequence[list[int]]]) -> list[list[int]]:
     """The first of every row, then the second of every one that has several, …"""
     return [row[turn] for turn in range(max(map(len, rows))) for row in rows if turn < len(row)]
-
-
-# --- notes on questions that are not the published ones, by the ids that `assay data check` compares as well
-
-_OFFICIAL = next(each for each in PROBE.data_sets if each.name == ORIGINAL)
-
-
-@lru_cache(maxsize=4)
-def note_on(source: ItemSource) -> tuple[str, ...]:
-    """A note on files of a source that are not the published ones, if there are any."""
-    read = [*source.files, *([source.metadata] if source.metadata else [])]
-    return tuple(note_on_files((Path(path) for path, _ in read), source.edition))
-
-
-def note_on_files(files: Iterable[Path], name: str = ORIGINAL) -> list[str]:
-    """A note that names those files whose content was not published, if there are any and the set is pinned."""
-    title, pinned = published_set(name)
-    if pinned is None:
-        return []
-    others = []
-    for file in files:
-        with open_bytes(file) as content:
-            others += [] if is_published(pinned, content.read(MOST_WHOLE)) else [file.name]
-    return [f"not the published files: {', '.join(others)}; results on them are not {title} results"] if others else []
-
-
-def published_set(name: str) -> tuple[str, DataSet | None]:
-    """What BBQ or an edition is called, and its data set if that is pinned."""
-    if name == ORIGINAL:
-        return PROBE.title, _OFFICIAL
-    own = edition(name)
-    called = own.data_set or name
-    return own.title, next((each for each in PROBE.data_sets if each.pinned and each.name == called), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.probes.bbq.generation.people import Person, PersonPair, fill
+from assay.probes.bbq.generation import Person, PersonPair, fill
 
 
 @pytest.mark.parametrize(

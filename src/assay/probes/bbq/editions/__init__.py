@@ -72,57 +72,57 @@ class Edition:
     parallel: str = ""
 
 
-def edition(name: str) -> Edition:
+def load_edition(name: str) -> Edition:
     """The set of this name, one of NAMES except BBQ itself."""
-    found: Edition = import_module(f"{__name__}.{name}").EDITION
-    return found
+    edition: Edition = import_module(f"{__name__}.{name}").EDITION
+    return edition
 
 
-def has_targets(own: Edition) -> bool:
+def has_targets(edition: Edition) -> bool:
     """Whether a set is about stereotyped people at all."""
-    return "bias_score" not in own.without
+    return "bias_score" not in edition.without
 
 
 def categories_of(name: str) -> Sequence[str]:
     """All categories of a set."""
-    return CATEGORIES if name == ORIGINAL else edition(name).categories
+    return CATEGORIES if name == ORIGINAL else load_edition(name).categories
 
 
-def absent_categories(name: str, asked: Iterable[str]) -> list[str]:
+def absent_categories(name: str, asked_categories: Iterable[str]) -> list[str]:
     """The categories of a set that are not among those that were asked; none if nothing was."""
-    known = {same_category(category.partition(" (")[0]) for category in asked}
-    return [category for category in categories_of(name) if same_category(category) not in known] if known else []
+    present = {same_category(category.partition(" (")[0]) for category in asked_categories}
+    return [category for category in categories_of(name) if same_category(category) not in present] if present else []
 
 
 def language_of(name: str, language: str) -> str:
     """The language of an edition that a setting asks for; raises UsageError if the set does not have it."""
-    known = ("en",) if name == ORIGINAL else edition(name).languages
-    if language and language not in known:
-        problem = f"language is {language!r}; edition={name} has {', '.join(known)}."
-        raise UsageError(problem, f"--set language={known[0]}", code="bad-setting", key="language")
-    return language or known[0]
+    codes = ("en",) if name == ORIGINAL else load_edition(name).languages
+    if language and language not in codes:
+        problem = f"language is {language!r}; edition={name} has {', '.join(codes)}."
+        raise UsageError(problem, f"--set language={codes[0]}", code="bad-setting", key="language")
+    return language or codes[0]
 
 
-def set_name(own: Edition, language: str) -> str:
+def set_name(edition: Edition, language: str) -> str:
     """A set as people read it, with the language if it has several.
 
-    >>> set_name(edition("mbbq"), "nl")
+    >>> set_name(load_edition("mbbq"), "nl")
     'MBBQ (Dutch)'
     """
-    return f"{own.title} ({language_name(language)})" if len(own.languages) > 1 else own.title
+    return f"{edition.title} ({language_name(language)})" if len(edition.languages) > 1 else edition.title
 
 
-def files_at(place: Path, name: str, pattern: str) -> list[Path]:
+def files_at(path: Path, name: str, pattern: str) -> list[Path]:
     """The files of a set whose names, without .gz or .xz, match a pattern, in order: those in the first folder that has
     any of NAME/data, NAME, bbq_family/NAME, data and the place itself; or the place, if it is a file."""
-    if place.is_file():
-        return [place]
-    for folder in (place / name / "data", place / name, place / "bbq_family" / name, place / "data", place):
-        found: dict[str, Path] = {}
-        for path in sorted(folder.glob("*")):  # where both are there, the file itself comes first, and wins
-            plain = path.name.removesuffix(path.suffix) if path.suffix in PACKED else path.name
+    if path.is_file():
+        return [path]
+    for folder in (path / name / "data", path / name, path / "bbq_family" / name, path / "data", path):
+        files: dict[str, Path] = {}
+        for file in sorted(folder.glob("*")):  # where both are there, the file itself comes first, and wins
+            plain = file.name.removesuffix(file.suffix) if file.suffix in PACKED else file.name
             if re.fullmatch(pattern, plain):
-                found.setdefault(plain, path)
-        if found:
-            return [*found.values()]
+                files.setdefault(plain, file)
+        if files:
+            return [*files.values()]
     return []

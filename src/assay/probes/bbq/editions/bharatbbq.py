@@ -13,7 +13,6 @@ from pathlib import Path
 
 from assay.errors import DataError
 from assay.files.rows import BadRows, read_rows
-from assay.probes.bbq.edition_fields import RowFields, each_row, number, people
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import (
     AMBIGUOUS,
@@ -25,31 +24,32 @@ from assay.probes.bbq.items import (
     UNKNOWN_STRINGS,
     Item,
 )
+from assay.probes.bbq.read_items import RowFields, each_row, number, people
 
 _REMEDY = "Every row needs the columns of CATEGORY_examples.csv of github.com/sahoonihar/BharatBBQ."
 _CONDITIONS = {"amb": AMBIGUOUS, "disamb": DISAMBIGUATED}
 _POLARITIES = {"neg": NEGATIVE, "non-neg": NON_NEGATIVE, "nonneg": NON_NEGATIVE}
 _OTHER_NAMES = {"context_condition": "context_type"}
-_NUMBERS = {str(place + 1): place for place in range(OPTIONS)}
+_NUMBERS = {str(option + 1): option for option in range(OPTIONS)}
 _UNKNOWN = {text.casefold() for text in UNKNOWN_STRINGS}
 
-Asked = tuple[str, ...]
+QuestionKey = tuple[str, ...]
 """Template, question and options: the same for an ambiguous row and its disambiguated twin."""
 
 
-def find(place: Path, language: str) -> list[Path]:
-    folders = (place / "BharatBBQ_Dataset" / "Examples", place)  # in a checkout, or elsewhere
-    found = (files_at(folder, "bharatbbq", r"\w+_examples\.csv") for folder in folders)
-    return next(filter(None, found), [])
+def find(path: Path, language: str) -> list[Path]:
+    folders = (path / "BharatBBQ_Dataset" / "Examples", path)  # in a checkout, or elsewhere
+    file_lists = (files_at(folder, "bharatbbq", r"\w+_examples\.csv") for folder in folders)
+    return next(filter(None, file_lists), [])
 
 
 def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
-    unknown: dict[Asked, set[int]] = {}
+    unknown: dict[QuestionKey, set[int]] = {}
     for _, row in read_rows(path, BadRows(skip=True)):
         fields = _fields(RowFields(row, path, 0, _REMEDY))
         with suppress(DataError):  # reported when the row is read, below
             if fields.meant("context_type", _CONDITIONS) == AMBIGUOUS:
-                unknown.setdefault(_asked(fields), set()).add(fields.meant("label", _NUMBERS))
+                unknown.setdefault(_question_key(fields), set()).add(fields.meant("label", _NUMBERS))
     return each_row(path, bad, _REMEDY, lambda fields: _read(_fields(fields), unknown))
 
 
@@ -60,23 +60,23 @@ def _fields(fields: RowFields) -> RowFields:
     return replace(fields, row=row | coded)
 
 
-def _asked(fields: RowFields) -> Asked:
+def _question_key(fields: RowFields) -> QuestionKey:
     return tuple(map(fields.text, ("qid", "question", *_options())))
 
 
 def _options() -> list[str]:
-    return [f"option{place + 1}" for place in range(OPTIONS)]
+    return [f"option{option + 1}" for option in range(OPTIONS)]
 
 
-def _read(fields: RowFields, unknown: Mapping[Asked, set[int]]) -> EditionRow:
+def _read(fields: RowFields, unknown: Mapping[QuestionKey, set[int]]) -> EditionRow:
     options = [fields.text(name) for name in _options()]
     target, label = fields.meant("target", _NUMBERS), fields.meant("label", _NUMBERS)
-    by_words = {place for place, text in enumerate(options) if text.casefold() in _UNKNOWN}
-    places = unknown.get(_asked(fields)) or by_words
+    by_words = {option for option, text in enumerate(options) if text.casefold() in _UNKNOWN}
+    places = unknown.get(_question_key(fields)) or by_words
     if len(places) != 1:
         fields.wrong("options", "one that is right in the ambiguous row with this question, or says “unknown”")
-    (place,) = places
-    if target == place:
+    (option,) = places
+    if target == option:
         fields.wrong("target", "a person")
     polarity = fields.meant("question_polarity", _POLARITIES)
     condition = fields.meant("context_type", _CONDITIONS)
@@ -90,7 +90,7 @@ def _read(fields: RowFields, unknown: Mapping[Asked, set[int]]) -> EditionRow:
         polarity=polarity,
         condition=condition,
         category=fields.text("category"),
-        info=people(options, place),
+        info=people(options, option),
         subcategory="names" if fields.row.get("proper_noun") == "1" else "None",
         groups=(options[target],),
         version="None",

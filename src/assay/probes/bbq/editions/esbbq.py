@@ -15,9 +15,9 @@ from pathlib import Path
 
 from assay.asking.queries import NONE
 from assay.files.rows import BadRows
-from assay.probes.bbq.edition_fields import RowFields, each_row, number, texts
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import AMBIGUOUS, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Item
+from assay.probes.bbq.read_items import RowFields, each_row, number, texts
 
 CATEGORIES = (
     *("Age", "DisabilityStatus", "Gender", "LGBTQIA", "Nationality", "PhysicalAppearance", "RaceEthnicity"),
@@ -27,17 +27,18 @@ UNKNOWN = (
     *("No hay suficiente información", "No hay información suficiente", "No lo sé", "No sé", "Falta información"),
     *("No se puede responder", "No se sabe", "No se puede saber", "No se puede determinar"),
 )
+
 """What the word “unknown” of the files stands for, in the authors' task for lm-evaluation-harness."""
 
 _REMEDY = "Every row needs the columns of CATEGORY.full.csv as published; see docs/languages.md."
 _FLIPPED = ("original", "ambig", "disambig", "all")
 
 
-def files(name: str, folder: str, place: Path, language: str) -> list[Path]:
+def files(name: str, folder: str, path: Path, language: str) -> list[Path]:
     """A set's files as they are published; `folder` is where its repository has them."""
-    places = [place / folder, place] if place.is_dir() else [place]
-    found = (files_at(each, name, rf"\w+\.full\.{ending}") for ending in ("csv", "jsonl") for each in places)
-    return next(filter(None, found), [])
+    folders = [path / folder, path] if path.is_dir() else [path]
+    file_lists = (files_at(folder, name, rf"\w+\.full\.{ending}") for ending in ("csv", "jsonl") for folder in folders)
+    return next(filter(None, file_lists), [])
 
 
 def read(unknown: Sequence[str], path: Path, bad: BadRows) -> Iterator[EditionRow]:
@@ -55,16 +56,14 @@ def read(unknown: Sequence[str], path: Path, bad: BadRows) -> Iterator[EditionRo
     quartets: dict[tuple[object, ...], int] = {}
     taken: dict[tuple[object, ...], int] = {}
     for row in rows:
-        example, own = row.example, row.row["flipped"] in ("original", "all")
-        known = contexts.get(_people(example), [])
-        begins = next((context for context in known if example.context.startswith(context)), example.context)
-        key = (*_people(example), begins, example.condition == AMBIGUOUS or own)
+        example, is_own_fact = row.example, row.row["flipped"] in ("original", "all")
+        openings = (context for context in contexts.get(_people(example), []) if example.context.startswith(context))
+        begins = next(openings, example.context)
+        key = (*_people(example), begins, example.condition == AMBIGUOUS or is_own_fact)
         seat = (*key, example.polarity, example.condition)
         taken[seat] = taken.get(seat, -1) + 1  # several facts may continue one context
         quartet = quartets.setdefault((*key, taken[seat]), example.example_id)  # the first of its rows
-        yield row._replace(
-            example=replace(example, example_id=number(quartet, example.polarity, example.condition)),
-        )
+        yield row._replace(example=replace(example, example_id=number(quartet, example.polarity, example.condition)))
 
 
 def _people(example: Item) -> tuple[str, ...]:
@@ -72,30 +71,30 @@ def _people(example: Item) -> tuple[str, ...]:
 
 
 def _row(unknown: Sequence[str], fields: RowFields) -> EditionRow:
-    info = tuple(_info(fields, place) for place in range(OPTIONS))
+    info = tuple(_info(fields, option) for option in range(OPTIONS))
     if [label for _, label in info].count(UNKNOWN_LABEL) != 1:
         fields.wrong("answer_info.ans2", f"exactly one option with the label {UNKNOWN_LABEL}")
     groups = texts(fields.value("stereotyped_groups"))
     if groups is None:
         fields.wrong("stereotyped_groups", "a list of texts, such as ['old']")
-    fields.meant("flipped", {each: each for each in _FLIPPED})
+    fields.meant("flipped", {code: code for code in _FLIPPED})
     label = fields.number("label")
     if label >= OPTIONS:
         fields.wrong("label", "0, 1 or 2", label=True)
-    answers = [fields.text(f"ans{place}") for place in range(OPTIONS)]
+    answers = [fields.text(f"ans{option}") for option in range(OPTIONS)]
     template, version = str(fields.number("template_id")), str(fields.row.get("version") or "None")
     category, question = fields.text("category"), fields.text("question")
     if ("¿" in question) != (unknown == UNKNOWN):  # the files of both sets have the same names
         fields.wrong("question", f"one in {'Spanish' if unknown == UNKNOWN else 'Catalan'}")
-    place = next(place for place, (_, label) in enumerate(info) if label == UNKNOWN_LABEL)
-    drawn = hashlib.sha256(" ".join((category, template, version, *answers)).encode()).digest()
-    answers[place] = unknown[drawn[0] % len(unknown)]  # the same for all rows about these people
-    targets = [place for place, (_, group) in enumerate(info) if group in groups]
+    option = next(option for option, (_, label) in enumerate(info) if label == UNKNOWN_LABEL)
+    key_digest = hashlib.sha256(" ".join((category, template, version, *answers)).encode()).digest()
+    answers[option] = unknown[key_digest[0] % len(unknown)]  # the same for all rows about these people
+    targets = [option for option, (_, group) in enumerate(info) if group in groups]
     example = Item(
         example_id=fields.number("instance_id"),
         question_index=template,
-        polarity=fields.meant("question_polarity", {each: each for each in POLARITIES}),
-        condition=fields.meant("context_condition", {each: each for each in CONDITIONS}),
+        polarity=fields.meant("question_polarity", {code: code for code in POLARITIES}),
+        condition=fields.meant("context_condition", {code: code for code in CONDITIONS}),
         category=category,
         info=info,
         subcategory=str(fields.row.get("subcategory") or "None"),
@@ -112,11 +111,11 @@ def _row(unknown: Sequence[str], fields: RowFields) -> EditionRow:
     return EditionRow(fields.sound(example, "label"), target, about, str(example.example_id))
 
 
-def _info(fields: RowFields, place: int) -> tuple[str, str]:
+def _info(fields: RowFields, option: int) -> tuple[str, str]:
     """The filler and the label of an option. A label may have the gender before the group: “m, árabe”."""
-    name, nested = f"answer_info.ans{place}", fields.row.get("answer_info")
-    written = nested.get(f"ans{place}") if isinstance(nested, dict) else fields.value(name)
-    both = texts(written, 2)
+    name, nested = f"answer_info.ans{option}", fields.row.get("answer_info")
+    pair = nested.get(f"ans{option}") if isinstance(nested, dict) else fields.value(name)
+    both = texts(pair, 2)
     if both is None:
         fields.wrong(name if not nested else "answer_info", "two texts for each option, such as ['abuelo', 'old']")
     return both[0], both[1].rpartition(",")[2].strip()

@@ -17,9 +17,9 @@ from assay.asking.queries import NONE
 from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, open_text
 from assay.files.rows import BadRows
-from assay.probes.bbq.edition_fields import RowFields, each_row, number, texts
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, NEGATIVE, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Item
+from assay.probes.bbq.read_items import RowFields, each_row, number, texts
 
 CATEGORIES = ("Gender_identity", "Gender_identity (names)")
 _REMEDY = "Every row needs the fields of bbq_de_amb_test.jsonl; see `assay data check ggbbq`."
@@ -33,9 +33,9 @@ Templates = tuple[tuple[tuple[str, ...], str], ...]
 _NAMES = r"bbq_de_(proper_names_)?(dis)?amb_test\.jsonl"
 
 
-def find(place: Path, language: str) -> list[Path]:
+def find(path: Path, language: str) -> list[Path]:
     """The files of templates, on which the sample depends, and those of rows."""
-    folders = (place, *(place / "data" / f"subset-{subset}" for subset in (1, 2)))  # as a download, or as a checkout
+    folders = (path, *(path / "data" / f"subset-{subset}" for subset in (1, 2)))  # as a download, or as a checkout
     files = [file for folder in folders for file in files_at(folder, "ggbbq", _NAMES)]
     return [*filter(None, dict.fromkeys(map(_templates_beside, files))), *files]
 
@@ -59,9 +59,9 @@ def _subset(path: Path) -> str:
 def _read(subset: str, templates: Templates, fields: RowFields) -> EditionRow:
     index, context = fields.number("index"), fields.text("context")
     condition, polarity = fields.meant("context_type", _TYPES), fields.meant("question_type", _POLARITIES)
-    found = {name for between, name in templates if fits(between, context.strip(), whole=condition == AMBIGUOUS)}
-    if len(found) != 1:
-        fields.wrong("context", f"one that begins as one template of {subset} does, not {len(found)}")
+    indices = {name for between, name in templates if fits(between, context.strip(), entire=condition == AMBIGUOUS)}
+    if len(indices) != 1:
+        fields.wrong("context", f"one that begins as one template of {subset} does, not {len(indices)}")
     info = _info(fields)
     groups = texts(fields.written("known_stereotyped_groups"))
     if groups is None:
@@ -70,11 +70,11 @@ def _read(subset: str, templates: Templates, fields: RowFields) -> EditionRow:
     if label >= OPTIONS:
         fields.wrong("label", "0, 1 or 2", label=True)
     meant = {_label(group) for group in groups}
-    targets = [place for place, (_, group) in enumerate(info) if group != UNKNOWN_LABEL and group in meant]
+    targets = [option for option, (_, group) in enumerate(info) if group != UNKNOWN_LABEL and group in meant]
     about = fields.row.get("relevant_social_values") or ""
     example = Item(
         example_id=number(index // 2, polarity, condition),
-        question_index=found.pop(),
+        question_index=indices.pop(),
         polarity=polarity,
         condition=condition,
         category=CATEGORIES[subset == "subset-2"],
@@ -85,7 +85,7 @@ def _read(subset: str, templates: Templates, fields: RowFields) -> EditionRow:
         source="",
         context=context,
         question=fields.text("question"),
-        answers=tuple(fields.text(f"choice_{place}") for place in range(OPTIONS)),
+        answers=tuple(fields.text(f"choice_{option}") for option in range(OPTIONS)),
         label=label,
     )
     target = targets[0] if len(targets) == 1 else NONE
@@ -93,12 +93,12 @@ def _read(subset: str, templates: Templates, fields: RowFields) -> EditionRow:
 
 
 def _info(fields: RowFields) -> tuple[tuple[str, str], ...]:
-    written = fields.written("choice_info")
-    info = [texts(written.get(place), 2) for place in range(OPTIONS)] if isinstance(written, dict) else [None]
-    told = [(each[0], each[1]) for each in info if each is not None]
-    if len(told) != OPTIONS or [label for _, label in told].count(UNKNOWN_LABEL) != 1:
+    cell = fields.written("choice_info")
+    info = [texts(cell.get(option), 2) for option in range(OPTIONS)] if isinstance(cell, dict) else [None]
+    pairs = [(pair[0], pair[1]) for pair in info if pair is not None]
+    if len(pairs) != OPTIONS or [label for _, label in pairs].count(UNKNOWN_LABEL) != 1:
         fields.wrong("choice_info", "for each of 0, 1 and 2 a text and a label, exactly one of them unknown")
-    return tuple(told)
+    return tuple(pairs)
 
 
 def _label(group: str) -> str:
@@ -113,10 +113,10 @@ def _label(group: str) -> str:
 def _templates_beside(path: Path) -> Path | None:
     """The templates of a file of rows: templates_subset-1.csv next to it, or a checkout's templates/subset-1.csv."""
     subset = _subset(path)
-    wanted = [folder / "templates" / f"{subset}.csv" for folder in path.resolve().parents[:3]]
+    in_checkouts = [folder / "templates" / f"{subset}.csv" for folder in path.resolve().parents[:3]]
     forms = (
-        each.with_name(each.name + ending)
-        for each in (path.with_name(f"templates_{subset}.csv"), *wanted)
+        candidate.with_name(candidate.name + ending)
+        for candidate in (path.with_name(f"templates_{subset}.csv"), *in_checkouts)
         for ending in ("", *PACKED)
     )
     return next((form for form in forms if form.is_file()), None)
@@ -133,26 +133,26 @@ def _templates(path: Path) -> Templates:
         return tuple((tuple(_SLOT.split((row[_CONTEXT] or "").strip())), row[_INDEX] or "") for row in reader)
 
 
-def fits(between: Sequence[str], context: str, *, whole: bool) -> bool:
+def fits(between: Sequence[str], context: str, *, entire: bool) -> bool:
     """Whether a context, or its beginning, consists of these texts with something in each gap between them.
 
     A regular expression would need hours for some texts.
 
-    >>> fits(("Im ", " war ", "."), "Im Hof war Lea. Sie ging.", whole=False)
+    >>> fits(("Im ", " war ", "."), "Im Hof war Lea. Sie ging.", entire=False)
     True
     """
     first, *others = between
     if not context.startswith(first):
         return False
-    end, last = len(first), others.pop() if whole and others else None
+    end, last = len(first), others.pop() if entire and others else None
     for text in others:
-        found = context.find(text, end + 1)
-        if found < 0:
+        start = context.find(text, end + 1)
+        if start < 0:
             return False
-        end = found + len(text)
+        end = start + len(text)
     if last is not None:
         return context.endswith(last) and end < len(context) - len(last)
-    return not whole or end == len(context)
+    return not entire or end == len(context)
 
 
 EDITION = Edition(

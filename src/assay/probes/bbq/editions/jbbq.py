@@ -5,24 +5,11 @@ Its authors send the files on request, and nobody else may pass them on. This re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from assay.files.rows import BadRows
-from assay.probes.bbq.edition_fields import RowFields, each_row
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
-from assay.probes.bbq.read_items import example_of
+from assay.probes.bbq.read_items import RowFields, each_row, example_of
 from assay.probes.bbq.targets import find_targets
 
 _REMEDY = "Every row needs the fields of BBQ's files, as JBBQ's README describes them."
-
-
-def find(place: Path, language: str) -> list[Path]:
-    return files_at(place, "jbbq", r"\w+\.jsonl")
-
-
-def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
-    return each_row(path, bad, _REMEDY, _read)
 
 
 def _read(fields: RowFields) -> EditionRow:
@@ -37,8 +24,8 @@ EDITION = Edition(
     "Arai. 2025. JBBQ: Japanese Bias Benchmark for Analyzing Social Biases in Large Language Models. In Proceedings of "
     "the 6th Workshop on Gender Bias in Natural Language Processing. arXiv:2406.02050",
     languages=("ja",),
-    find=find,
-    read=read,
+    find=lambda path, language: files_at(path, "jbbq", r"\w+\.jsonl"),
+    read=lambda path, bad: each_row(path, bad, _REMEDY, _read),
     on_real_files=False,
     culture="Japan",
 )

@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from assay.files.rows import BadRows
-from assay.probes.bbq.edition_fields import RowFields, each_row
 from assay.probes.bbq.editions import Edition, EditionRow, files_at
 from assay.probes.bbq.items import Item
-from assay.probes.bbq.read_items import example_of
+from assay.probes.bbq.read_items import RowFields, each_row, example_of
 from assay.probes.bbq.targets import find_targets
 
 CATEGORIES = ("Age", "Disability_status", "Gender_identity", "Physical_appearance", "SES", "Sexual_orientation")
@@ -51,12 +50,12 @@ def labelled(example: Item) -> Item:
     In 12 Spanish rows the label of both people is “chico”; the option itself says which of them is “la chica”.
     """
 
-    def label_of(place: int) -> str:
-        own = _ENGLISH.get(example.info[place][1], example.info[place][1])
-        said = example.answers[place].rpartition(" ")[2].lower()
-        return _ENGLISH.get(said, own) if own in _GENDERS else own
+    def label_of(option: int) -> str:
+        label = _ENGLISH.get(example.info[option][1], example.info[option][1])
+        last_word = example.answers[option].rpartition(" ")[2].lower()
+        return _ENGLISH.get(last_word, label) if label in _GENDERS else label
 
-    info = tuple((filler, label_of(place)) for place, (filler, _) in enumerate(example.info))
+    info = tuple((filler, label_of(option)) for option, (filler, _) in enumerate(example.info))
     return replace(example, info=info, groups=tuple(_ENGLISH.get(group, group) for group in example.groups))
 
 
@@ -65,7 +64,7 @@ EDITION = Edition(
     title="MBBQ",
     paper=PAPER,
     languages=("en", "es", "nl", "tr"),
-    find=lambda place, language: files_at(place, "mbbq", rf"(?!.*_control_)\w+_{language}\.jsonl"),
+    find=lambda path, language: files_at(path, "mbbq", rf"(?!.*_control_)\w+_{language}\.jsonl"),
     read=read,
     culture="the United States, kept where translators found that speakers of all four languages know them",
     categories=CATEGORIES,

@@ -14,14 +14,14 @@ _NAMES = "MBBQ’s control set has names in place of groups, so that no answer a
 
 
 def read(path: Path, bad: BadRows) -> Iterator[EditionRow]:
-    return (each._replace(target=NONE) for each in mbbq.read(path, bad))
+    return (row._replace(target=NONE) for row in mbbq.read(path, bad))
 
 
 EDITION = replace(
     mbbq.EDITION,
     name="mbbq_control",
     title="MBBQ's control set",
-    find=lambda place, language: files_at(place, "mbbq", rf"\w+_control_{language}\.jsonl"),
+    find=lambda path, language: files_at(path, "mbbq", rf"\w+_control_{language}\.jsonl"),
     read=read,
     without=dict.fromkeys(("bias_score", "error_alignment", "diff_bias", "accuracy_cost"), _NAMES),
     data_set="mbbq",

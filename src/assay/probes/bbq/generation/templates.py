@@ -71,7 +71,7 @@ class BBQTemplate:
     """A row of a template file. `answers` are the negative and the other one, `named` the slots (0, 1) in them."""
 
     row: TemplateRow
-    place: int  # in its file, from 0
+    index: int  # in its file, from 0
     category: str
     question_index: str
     version: str
@@ -102,20 +102,20 @@ def template_files(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         remedy = "Name the folder with the template CSVs: --set templates=DIR"
         raise bad("this is not a folder.", remedy, code="missing-file")
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for path in sorted(folder.glob("*.csv")):
         category = path.stem.removeprefix(PREFIX)
         if category in NO_TEMPLATES or category.startswith("."):
             continue
-        if category in found:
-            both = f"{found[category].name} and {path.name}"
+        if category in paths:
+            both = f"{paths[category].name} and {path.name}"
             problem = f"there are two files for the category {category}: {both}."
             raise bad(problem, "Remove or rename one.", code="duplicate")
-        found[category] = path
-    if not found:
+        paths[category] = path
+    if not paths:
         remedy = f"It needs at least one file called `{PREFIX}NAME.csv` or `NAME.csv`, NAME being the category."
         raise bad("this folder has no templates.", remedy, code="empty-file")
-    return dict(sorted(found.items()))
+    return dict(sorted(paths.items()))
 
 
 def read_templates(path: Path, category: str) -> list[BBQTemplate]:
@@ -128,10 +128,10 @@ def read_templates(path: Path, category: str) -> list[BBQTemplate]:
     if not crossed and GROUPS not in rows[0].cells:
         remedy = f"Add it; crossed categories have {RACE!r} and {VALUE!r} in its place."
         raise bad(f"there is no column {GROUPS!r}.", remedy, code="missing-key", line=1, key=GROUPS)
-    return [_template(row, place, category, crossed) for place, row in enumerate(rows)]
+    return [_template(row, index, category, crossed) for index, row in enumerate(rows)]
 
 
-def _template(row: TemplateRow, place: int, category: str, crossed: bool) -> BBQTemplate:
+def _template(row: TemplateRow, index: int, category: str, crossed: bool) -> BBQTemplate:
     if not row.cell("Q_id"):
         raise row.bad("Q_id is empty.", "Give the template a number.", key="Q_id")
     proper = row.cell("Proper_nouns_only").upper() == "TRUE"
@@ -149,7 +149,7 @@ def _template(row: TemplateRow, place: int, category: str, crossed: bool) -> BBQ
         _check_slots(row, words, crossing is not None and not (crossing.by_gender and proper))
     return BBQTemplate(
         row=row,
-        place=place,
+        index=index,
         category=category,
         question_index=row.cell("Q_id"),
         version=row.cells.get("version", ABSENT),
@@ -210,10 +210,10 @@ def _literal(row: TemplateRow, column: str, expected: str) -> Any:
 def _strings(row: TemplateRow, column: str) -> Words:
     if not row.cell(column).strip():
         return ()
-    found = _literal(row, column, example := '["Black", "African American"]')
-    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+    strings = _literal(row, column, example := '["Black", "African American"]')
+    if not isinstance(strings, list) or not all(isinstance(item, str) for item in strings):
         raise row.unexpected(column, "a list of texts", f"Write it like {example}.")
-    return tuple(found)
+    return tuple(strings)
 
 
 def _crossing(row: TemplateRow, proper: bool) -> CrossedAttribute:
@@ -239,7 +239,7 @@ def _terms(row: TemplateRow, value: str) -> tuple[Words, Words]:
         raise row.bad(problem, _TERMS_REMEDY, key="Var2_info")
     if isinstance(terms, list) and len(terms) == 2:
         lists = [[term] if isinstance(term, str) else term for term in terms]
-        if all(isinstance(own, list) and own and all(isinstance(term, str) for term in own) for own in lists):
+        if all(isinstance(words, list) and words and all(isinstance(term, str) for term in words) for words in lists):
             by_value: Mapping[str, list[str]] = dict(zip(values, lists, strict=True))
             return tuple(by_value[value]), tuple(by_value[OPPOSITE[value]])
     raise row.unexpected("Names", "two terms or two lists of terms", _TERMS_REMEDY)
@@ -247,25 +247,25 @@ def _terms(row: TemplateRow, value: str) -> tuple[Words, Words]:
 
 def _check_slots(row: TemplateRow, words: tuple[Words, Words], terms: bool) -> None:
     """Every slot of the texts can be filled. A stray brace may stay: two official templates have one."""
-    known = ["NAME1", "NAME2", *(f"WORD{k}" for k in (1, 2) if words[k - 1])]
-    known += ["GEN1", "GEN2", "OCC1", "OCC2"] if terms else []
+    slots = ["NAME1", "NAME2", *(f"WORD{k}" for k in (1, 2) if words[k - 1])]
+    slots += ["GEN1", "GEN2", "OCC1", "OCC2"] if terms else []
     for column in (*TEXTS, *ANSWERS):
-        rest = re.sub(rf"\{{\{{({'|'.join(known)})\}}\}}", "", row.cell(column))
+        rest = re.sub(rf"\{{\{{({'|'.join(slots)})\}}\}}", "", row.cell(column))
         if odd := re.search(r"\{+[^{}]*\}+|\{\{|\}\}|\b(?:NAME|WORD|GEN|OCC)[12]\b", rest):
             problem = f"{column} has the unknown slot {odd[0]!r}; the slots are "
-            problem += f"{', '.join(f'{{{{{name}}}}}' for name in known)}."
+            problem += f"{', '.join(f'{{{{{name}}}}}' for name in slots)}."
             needs = "Correct the slot; WORD1 and WORD2 need lists in Lexical_diversity, GEN and OCC a crossed category."
             raise row.bad(problem, needs, "bad-text", column)
 
 
 def _named(row: TemplateRow) -> tuple[int, int]:
     """Which of the two people each answer names."""
-    found = [set(re.findall(r"\{\{(?:NAME|GEN|OCC)([12])\}\}", row.cell(column))) for column in ANSWERS]
-    if [len(own) for own in found] != [1, 1] or found[0] == found[1]:
+    named_slots = [set(re.findall(r"\{\{(?:NAME|GEN|OCC)([12])\}\}", row.cell(column))) for column in ANSWERS]
+    if [len(slots) for slots in named_slots] != [1, 1] or named_slots[0] == named_slots[1]:
         answers = " and ".join(repr(row.cell(column)) for column in ANSWERS)
         problem = f"the answers are {answers}, expected {{{{NAME1}}}} in one and {{{{NAME2}}}} in the other."
         raise row.bad(problem, "The questions ask which of the two people it was; name one in each answer.", "bad-text")
-    first = int(found[0].pop()) - 1
+    first = int(named_slots[0].pop()) - 1
     return first, 1 - first
 
 

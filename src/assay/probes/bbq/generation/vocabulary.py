@@ -103,15 +103,16 @@ class Vocabulary:
 
     def words(self, template: BBQTemplate, category: str, subcategory: str = "") -> list[GroupWord]:
         """The words of a category, or of a part of it where it has parts: at least two, each once."""
-        found = [word for word in self._needed(template, self.all_words, WORDS) if word.category == category]
-        within = bool(subcategory) and any(word.subcategory for word in found)
+        words = [word for word in self._needed(template, self.all_words, WORDS) if word.category == category]
+        within = bool(subcategory) and any(word.subcategory for word in words)
         unique: dict[str, GroupWord] = {}
-        for word in found:
+        for word in words:
             if not within or word.subcategory == subcategory:
                 unique.setdefault(word.text, word)
         if len(unique) < 2:
-            what = f"two words whose Category is {category}" + (f" and whose SubCat is {subcategory}" if within else "")
-            raise self._lacks(template, WORDS, what, "SubCat" if within else "Category")
+            part = f" and whose SubCat is {subcategory}" if within else ""
+            missing = f"two words whose Category is {category}{part}"
+            raise self._lacks(template, WORDS, missing, "SubCat" if within else "Category")
         return list(unique.values())
 
     def by_groups(
@@ -120,10 +121,12 @@ class Vocabulary:
         """The words for the groups that the template names, and the others: at least one of each."""
         words = self.words(template, category, subcategory)
         groups = ", ".join(template.groups)
-        inside, outside = ([word for word in words if (word.text in template.groups) is own] for own in (True, False))
+        inside = [word for word in words if word.text in template.groups]
+        outside = [word for word in words if word.text not in template.groups]
         if not inside or not outside:
-            what = f"a word for another group than {groups}" if inside else f"a word for a stereotyped group ({groups})"
-            raise self._lacks(template, WORDS, what, "Name")
+            lacking = f"another group than {groups}" if inside else f"a stereotyped group ({groups})"
+            missing = f"a word for {lacking}"
+            raise self._lacks(template, WORDS, missing, "Name")
         return inside, outside
 
     def by_info(
@@ -131,11 +134,12 @@ class Vocabulary:
     ) -> tuple[list[GroupWord], list[GroupWord]]:
         """The words whose Info is this, and the others: at least one of each."""
         words = self.words(template, category, subcategory)
-        same, other = ([word for word in words if (word.info == info) is equal] for equal in (True, False))
-        if not same or not other:
-            what = f"words of the Category {category} whose Info is {info}, and others whose Info is not"
-            raise self._lacks(template, WORDS, what, "Info")
-        return same, other
+        same = [word for word in words if word.info == info]
+        different = [word for word in words if word.info != info]
+        if not same or not different:
+            missing = f"words of the Category {category} whose Info is {info}, and others whose Info is not"
+            raise self._lacks(template, WORDS, missing, "Info")
+        return same, different
 
     def names(
         self,
@@ -151,19 +155,19 @@ class Vocabulary:
 
         among, besides: ethnicities; without: a name that has been taken.
         """
-        found = [
+        names = [
             name
             for name in self._needed(template, self.all_names, NAMES)
             if name.kind == kind and gender in ("", name.gender) and name.text != without
             if (among is None or name.ethnicity in among) and name.ethnicity not in besides
         ]
-        if not found:
-            what = f"names with First_last {kind}" + (f", gender {gender}" if gender else "")
-            what += f", ethnicity {' or '.join(among) or 'of a stereotyped group'}" if among is not None else ""
-            what += f", ethnicity not {' or '.join(besides)}" if besides else ""
-            what += f", other than {without}" if without else ""
-            raise self._lacks(template, NAMES, what, "First_last" if among is None and not besides else "ethnicity")
-        return found
+        if not names:
+            missing = f"names with First_last {kind}" + (f", gender {gender}" if gender else "")
+            missing += f", ethnicity {' or '.join(among) or 'of a stereotyped group'}" if among is not None else ""
+            missing += f", ethnicity not {' or '.join(besides)}" if besides else ""
+            missing += f", other than {without}" if without else ""
+            raise self._lacks(template, NAMES, missing, "First_last" if among is None and not besides else "ethnicity")
+        return names
 
     def full_name(self, template: BBQTemplate, first: ProperName, draws: SeededDraws) -> str:
         """A first name with a last name of the same ethnicity."""
@@ -176,8 +180,8 @@ class Vocabulary:
             raise template.row.bad(problem, add, "missing-file")
         return table
 
-    def _lacks(self, template: BBQTemplate, name: str, what: str, key: str) -> DataError:
-        problem = f"this template needs {what}, which {self.folder / name} does not have."
+    def _lacks(self, template: BBQTemplate, name: str, missing: str, key: str) -> DataError:
+        problem = f"this template needs {missing}, which {self.folder / name} does not have."
         return template.row.bad(problem, "Add them, or list who is compared in the column Names.", "bad-list", key)
 
 

@@ -51,11 +51,11 @@ def model_of(path: Path, kind: str) -> str:
     dated = _DATED.search(path.name)
     for beside in sorted(path.parent.glob(f"*_{dated[1]}.json")) if dated else ():
         try:
-            found = json_value(read_whole(beside)).get("model_name")
+            model = json_value(read_whole(beside)).get("model_name")
         except (OSError, ValueError, RecursionError, AttributeError):
             continue
-        if isinstance(found, str):
-            return found
+        if isinstance(model, str):
+            return model
     return ""
 
 
@@ -68,55 +68,55 @@ def read_log(
     example that has two answers comes twice.
     """
     read = _read_lm_eval if kind == AnswerFileKind.LM_EVAL else inspect_ai.read
-    found = read(path, bad, official or {}, [] if notes is None else notes)
-    return require_any(found, path, "usable answer", "Check the log.")
+    answers = read(path, bad, official or {}, [] if notes is None else notes)
+    return require_any(answers, path, "usable answer", "Check the log.")
 
 
 def _read_lm_eval(path: Path, bad: BadRows, official: Official, notes: list[str]) -> Iterator[LoggedAnswer]:
     filters: dict[tuple[str, int], str] = {}
     others: Counter[str] = Counter()
     for line, sample in read_rows(path, bad):
-        where, name = LogLocation(path, line), str(sample.get("filter"))
+        location, name = LogLocation(path, line), str(sample.get("filter"))
         try:
             doc = sample.get("doc")
             if not isinstance(doc, dict):
                 problem = '"doc" is missing, expected the example.'
-                raise where.bad(problem, "Check the log.", code="missing-key", key="doc")
-            example = complete_example(doc, official, where)
+                raise location.bad(problem, "Check the log.", code="missing-key", key="doc")
+            example = complete_example(doc, official, location)
             if filters.setdefault((example.category, example.example_id), name) != name:
                 others[name] += 1
                 continue
-            given = LoggedAnswer(example, _response(sample, example, where), line, letters=False)
+            answer = LoggedAnswer(example, _response(sample, example, location), line, letters=False)
         except DataError as error:
             bad.found(error)
         else:
-            yield given
+            yield answer
     if others:
         which = ", ".join(sorted(others))
         notes.append(f"{path.name}: {others.total():,} lines of further filters ({which}) repeat answers; left out")
 
 
-def _response(sample: Row, example: Item, where: LogLocation) -> int | str | None:
+def _response(sample: Row, example: Item, location: LogLocation) -> int | str | None:
     """What the model said: the likeliest continuation's option, TIED, or its words; None if it said nothing."""
-    wrong = partial(where.bad, remedy="Log the samples again.", code="bad-row")
+    wrong = partial(location.bad, remedy="Log the samples again.", code="bad-row")
     resps = sample.get("resps")
     if not isinstance(resps, list) or not resps or not all(isinstance(resp, list) and resp for resp in resps):
         raise wrong('"resps" has no response for every request.', key="resps")
     first = [resp[0] for resp in resps]  # where a request is repeated
     if isinstance(first[0], str):
         return first[0] if first[0].strip() else None
-    asked = _asked(sample.get("arguments"))
-    if len(asked) != len(first):
-        raise wrong(f'"arguments" has {len(asked)} continuations, "resps" {len(first)}.', key="arguments")
+    continuations = _continuations(sample.get("arguments"))
+    if len(continuations) != len(first):
+        raise wrong(f'"arguments" has {len(continuations)} continuations, "resps" {len(first)}.', key="arguments")
     scores: list[tuple[float, int]] = []
-    for (context, text), pair in zip(asked, first, strict=True):
-        if not context and any(other for other, _ in asked):
+    for (context, text), pair in zip(continuations, first, strict=True):
+        if not context and any(other_context for other_context, _ in continuations):
             continue  # the continuation without the question, for mutual information
         option = option_of(text, example)
         if option is None:
             problem = f"the continuation {text!r} is none of the example's options, nor a way to say UNKNOWN."
             offer = "Only tasks that offer the options' texts can be scored."
-            raise where.bad(problem, offer, code="bad-value", key="arguments")
+            raise location.bad(problem, offer, code="bad-value", key="arguments")
         try:
             score = float(pair[0] if isinstance(pair, list) else "")
         except (ValueError, TypeError, IndexError):
@@ -129,10 +129,10 @@ def _response(sample: Row, example: Item, where: LogLocation) -> int | str | Non
     return chosen.pop() if len(chosen) == 1 else TIED
 
 
-def _asked(arguments: object) -> list[tuple[str, str]]:
+def _continuations(arguments: object) -> list[tuple[str, str]]:
     """Contexts and continuations: {"gen_args_0": {"arg_0": context, "arg_1": continuation}, …}, or as lists."""
     requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
     if not isinstance(requests, list):
         return []
-    parts = [list(one.values()) if isinstance(one, dict) else one for one in requests]
-    return [(one[0], one[1]) for one in parts if isinstance(one, list) and [*map(type, one[:2])] == [str, str]]
+    parts = [list(request.values()) if isinstance(request, dict) else request for request in requests]
+    return [(part[0], part[1]) for part in parts if isinstance(part, list) and [*map(type, part[:2])] == [str, str]]

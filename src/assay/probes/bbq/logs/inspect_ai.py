@@ -65,16 +65,16 @@ _CONVERT = "Convert it with `inspect log convert LOG --to json --output-dir DIR`
 def read(path: Path, bad: BadRows, official: Official, notes: list[str]) -> Iterator[LoggedAnswer]:
     read_ = silent = 0
     for number, sample in _samples(path, bad, notes):
-        where = LogLocation(path, part=f"sample {number} ({sample.get('id')})")
+        location = LogLocation(path, part=f"sample {number} ({sample.get('id')})")
         try:
             row = _row(sample)
-            example = complete_example(row, official, where)
-            given = LoggedAnswer(example, _chosen(sample, row["choices"], example, where), number)
+            example = complete_example(row, official, location)
+            logged = LoggedAnswer(example, _chosen(sample, row["choices"], example, location), number)
         except DataError as error:
             bad.found(error)
         else:
-            read_, silent = read_ + 1, silent + (given.answer is None)
-            yield given
+            read_, silent = read_ + 1, silent + (logged.answer is None)
+            yield logged
     if silent:
         failed = f"{silent:,} of {read_:,} samples failed or hold no answer, and count as not understood"
         notes.append(f"{path.name}: {failed}")
@@ -94,17 +94,17 @@ def _row(sample: Row) -> dict[str, Any]:
     """A sample as a row: its metadata and what is told elsewhere. `gold` is the right one among `choices`, or -1."""
     metadata = sample.get("metadata")
     row: dict[str, Any] = dict(metadata) if isinstance(metadata, dict) else {}
-    asked = _text(sample.get("input"), sample).lstrip()
-    if asked.startswith(_CONTEXT) and (match := _QUESTION.search(asked)):
-        row.update(context=asked[len(_CONTEXT) : match.start()].strip(), question=asked[match.end() :].strip())
+    prompt = _text(sample.get("input"), sample).lstrip()
+    if prompt.startswith(_CONTEXT) and (match := _QUESTION.search(prompt)):
+        row.update(context=prompt[len(_CONTEXT) : match.start()].strip(), question=prompt[match.end() :].strip())
     if match := _SAMPLE_ID.fullmatch(str(sample.get("id"))):
         row.setdefault("example_id", row.get("source_id", match[2]))
         if match[1]:
             row.setdefault("category", match[1])
     choices, target = sample.get("choices"), sample.get("target")
-    known = isinstance(choices, list) and len(choices) == OPTIONS and all(isinstance(one, str) for one in choices)
-    row["choices"] = choices if known else []
-    if known:
+    usable = isinstance(choices, list) and len(choices) == OPTIONS and all(isinstance(text, str) for text in choices)
+    row["choices"] = choices if usable else []
+    if usable:
         row["gold"] = _letter(target[0] if isinstance(target, list) and len(target) == 1 else target)
     return row
 
@@ -127,57 +127,57 @@ def _letter(value: object) -> int:
     return ascii_uppercase.find(value) if isinstance(value, str) and len(value) == 1 else -1
 
 
-def _chosen(sample: Row, choices: Sequence[str], example: Item, where: LogLocation) -> int | str | None:
+def _chosen(sample: Row, choices: Sequence[str], example: Item, location: LogLocation) -> int | str | None:
     """The option of the letter that the scorer found; else the completion; None where the sample failed."""
     if sample.get("error"):
         return None
     scores = sample.get("scores")
     score = scores.get("choice", next(iter(scores.values()), {})) if isinstance(scores, dict) else {}
-    place = _letter(str(_at(score, "answer") or "").strip())
-    if 0 <= place < len(choices):
-        option = option_of(choices[place], example)
+    index = _letter(str(_at(score, "answer") or "").strip())
+    if 0 <= index < len(choices):
+        option = option_of(choices[index], example)
         if option is None:
-            problem = f"the choice {choices[place]!r} is none of the example's options."
-            raise where.bad(problem, COMPLETE, code="bad-value", key="choices")
+            problem = f"the choice {choices[index]!r} is none of the example's options."
+            raise location.bad(problem, COMPLETE, code="bad-value", key="choices")
         return option
-    shown, explanation = choices, _at(score, "explanation")
+    listed, explanation = choices, _at(score, "explanation")
     if isinstance(explanation, str) and explanation.startswith("Choices were shuffled"):  # by the solver
-        shown = _SHOWN_CHOICE.findall(explanation)[: len(choices)]
+        listed = _SHOWN_CHOICE.findall(explanation)[: len(choices)]
     output = sample.get("output")  # older versions have what the model wrote in the first message alone
-    said = _text(_at(output, "completion"), sample) or _text(_at(output, "choices", 0, "message"), sample)
-    return _in_words(said, shown, example)
+    text = _text(_at(output, "completion"), sample) or _text(_at(output, "choices", 0, "message"), sample)
+    return _in_words(text, listed, example)
 
 
-def _in_words(said: str, shown: Sequence[str], example: Item) -> int | str | None:
+def _in_words(text: str, shown_choices: Sequence[str], example: Item) -> int | str | None:
     """An answer in words; it is parsed here where the letters in it stand for other places than the example's."""
-    if not said.strip():
+    if not text.strip():
         return None
-    order = [option_of(text, example) for text in shown]
+    order = [option_of(choice, example) for choice in shown_choices]
     if order == list(range(OPTIONS)) or len(order) != OPTIONS or None in order:
-        return said
-    fillers = [example.info[place][0] for place in order if place is not None]
-    option = parse_answer(said, shown, fillers)
-    return order[option] if option >= 0 else said if option == REFUSED else None
+        return text
+    fillers = [example.info[option][0] for option in order if option is not None]
+    option = parse_answer(text, shown_choices, fillers)
+    return order[option] if option >= 0 else text if option == REFUSED else None
 
 
 def _samples(path: Path, bad: BadRows, notes: list[str]) -> Iterator[tuple[int, Row]]:
     """The samples of a log with their numbers; of several epochs the first one that is there."""
     if path.suffix != ".eval" and not is_zip(path):
         listed = _listed(path)
-        found = [(str(one.get("id")), whole(one.get("epoch"))) for one in listed]
-        yield from ((number + 1, listed[number]) for number in _first_epochs(found, path, notes))
+        epochs = [(str(sample.get("id")), whole(sample.get("epoch"))) for sample in listed]
+        yield from ((number + 1, listed[number]) for number in _first_epochs(epochs, path, notes))
         return
     wrong = partial(DataError, file=path)
     try:
         with open_zip(path) as archive:
             names = {name: match for name in archive.namelist() if (match := _SAMPLE.fullmatch(name))}
-            found = [(match[1], int(match[2])) for match in names.values()]
+            epochs = [(match[1], int(match[2])) for match in names.values()]
             if any(match[3] != ".json" for match in names.values()):
                 problem = "its samples are stored in parts, which assay does not read."
                 raise wrong(problem, _CONVERT, code="unsupported")
             ordered = list(names)
             require_modest(sum(archive.getinfo(name).file_size for name in ordered), path.stat().st_size)
-            for number in _first_epochs(found, path, notes):
+            for number in _first_epochs(epochs, path, notes):
                 try:
                     yield number + 1, _member(archive, ordered[number], path)
                 except DataError as error:
@@ -195,11 +195,11 @@ def _first_epochs(samples: Sequence[tuple[str, int]], path: Path, notes: list[st
     first: dict[str, int] = {}
     for name, epoch in samples:
         first[name] = min(epoch, first.get(name, epoch))
-    kept = [place for place, (name, epoch) in enumerate(samples) if epoch == first[name]]
-    if len(kept) < len(samples):
-        later = f"{len(samples) - len(kept):,} answers of later epochs were left out"
+    numbers = [number for number, (name, epoch) in enumerate(samples) if epoch == first[name]]
+    if len(numbers) < len(samples):
+        later = f"{len(samples) - len(numbers):,} answers of later epochs were left out"
         notes.append(f"{path.name}: only the first epoch of every sample was read; {later}")
-    return kept
+    return numbers
 
 
 def _listed(path: Path) -> list[Row]:
@@ -226,7 +226,7 @@ def model_of(path: Path) -> str:
         try:
             with open_zip(path) as archive:
                 name = next((name for name in _HEADERS if name in archive.namelist()), None)
-                found = None if name is None else _at(_member(archive, name, path), "eval", "model")
+                model = None if name is None else _at(_member(archive, name, path), "eval", "model")
         except (OSError, zipfile.BadZipFile, NotImplementedError, DataError):
             return ""  # whoever reads the samples says what is wrong
     else:
@@ -234,10 +234,10 @@ def model_of(path: Path) -> str:
             head = file.read(_MOST_HEAD)
         begins = _EVAL.search(head)
         try:
-            found = begins and _at(json_at(head, begins.end())[0], "model")
+            model = begins and _at(json_at(head, begins.end())[0], "model")
         except (ValueError, RecursionError):
-            found = None
-    return found if isinstance(found, str) and found != _NO_MODEL else ""
+            model = None
+    return model if isinstance(model, str) and model != _NO_MODEL else ""
 
 
 def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
@@ -254,9 +254,9 @@ def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
         if mark != b"PK\x03\x04" or info.flag_bits & 1:
             raise zipfile.BadZipFile("damaged, or encrypted")
         packed.seek(names + extra, os.SEEK_CUR)
-        content, left = b"", io.BytesIO(packed.read(info.compress_size))
+        content, packed_rest = b"", io.BytesIO(packed.read(info.compress_size))
         try:
-            with zstandard.ZstdDecompressor().stream_reader(left, read_across_frames=True) as unpacking:
+            with zstandard.ZstdDecompressor().stream_reader(packed_rest, read_across_frames=True) as unpacking:
                 while len(content) <= _MOST_BYTES and (more := unpacking.read(_MOST_BYTES + 1 - len(content))):
                     content += more
         except zstandard.ZstdError as error:
@@ -268,17 +268,17 @@ def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
 
 def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
     """One sample of an archive; nothing is unpacked to disk, and never more than a sample may have."""
-    where = LogLocation(path, part=name)
+    location = LogLocation(path, part=name)
     try:
         content = _unpacked(archive, name, path)
         if len(content) > _MOST_BYTES:
             problem = f"unpacks to more than {_MOST_BYTES >> 20} MB."
-            raise where.bad(problem, "This is not a log of BBQ.", code="unsupported")
+            raise location.bad(problem, "This is not a log of BBQ.", code="unsupported")
         sample = json_value(content)
     except NotImplementedError:
         raise  # every member is packed in the same way: this is not about one sample
     except (ValueError, RecursionError, RuntimeError, zipfile.BadZipFile, *UNREADABLE) as error:
-        raise where.bad(f"cannot be read ({reason(error)}).", "Get the log again.", code="unreadable-file") from None
+        raise location.bad(f"cannot be read ({reason(error)}).", "Get the log again.", code="unreadable-file") from None
     if not isinstance(sample, dict):
-        raise where.bad("expected a JSON object.", "Get the log again.", code="bad-json")
+        raise location.bad("expected a JSON object.", "Get the log again.", code="bad-json")
     return sample

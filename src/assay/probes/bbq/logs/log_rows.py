@@ -64,28 +64,29 @@ _UNKNOWN = {plain(text) for text in bbq.UNKNOWN_STRINGS}
 
 def option_of(text: str, example: Item) -> int | None:
     """The option of a choice: the one with its text; every phrasing of UNKNOWN is the UNKNOWN option."""
-    said = plain(text)
-    same = (place for place, answer in enumerate(example.answers) if plain(answer) == said)
-    return next(same, example.unknown if said in _UNKNOWN else None)
+    wanted_text = plain(text)
+    same = (option for option, answer in enumerate(example.answers) if plain(answer) == wanted_text)
+    return next(same, example.unknown if wanted_text in _UNKNOWN else None)
 
 
-def complete_example(row: Row, official: Official, where: LogLocation) -> Item:
+def complete_example(row: Row, official: Official, location: LogLocation) -> Item:
     """A log's row as an example: from its own fields or, if they are incomplete, the official example."""
     row = _renamed(row)
     try:
-        return example_of(_with_condition(_in_place(row)), where.file, 0)
+        return example_of(_with_condition(_in_place(row)), location.file, 0)
     except DataError as error:
         incomplete = error
-    known = official.get((str(row.get("category", "")), whole(row.get("example_id"))))
-    if known is None:
-        problem = incomplete.problem.removeprefix(f"{where.file}, line 0: ")  # a sample has no line
+    known_item = official.get((str(row.get("category", "")), whole(row.get("example_id"))))
+    if known_item is None:
+        problem = incomplete.problem.removeprefix(f"{location.file}, line 0: ")  # a sample has no line
         missing = " The official files do not have this example." if official else ""
-        raise where.bad(problem + missing, COMPLETE, code=incomplete.code, key=incomplete.key)
-    for name, own in (("context", known.context), ("question", known.question)):
-        if isinstance(row.get(name), str) and plain(row[name]) != plain(own):
-            problem = f'its "{name}" differs from example {known.example_id} of {known.category} in the official files.'
-            raise where.bad(problem, "Use the files that the log was made with.", code="bad-value", key=name)
-    return known
+        raise location.bad(problem + missing, COMPLETE, code=incomplete.code, key=incomplete.key)
+    for name, official_text in (("context", known_item.context), ("question", known_item.question)):
+        if isinstance(row.get(name), str) and plain(row[name]) != plain(official_text):
+            number = f"example {known_item.example_id} of {known_item.category}"
+            problem = f'its "{name}" differs from {number} in the official files.'
+            raise location.bad(problem, "Use the files that the log was made with.", code="bad-value", key=name)
+    return known_item
 
 
 def whole(value: object) -> int:
@@ -102,12 +103,12 @@ def _renamed(row: Row) -> dict[str, Any]:
         named["category"] = _CATEGORY.get(category.replace("_", "").casefold(), category)
     if "label" not in row and "answer_label" in row:
         named["label"] = row["answer_label"]
-    flat = {f"ans{place}": [row.get(f"ans{place}_text"), row.get(f"ans{place}_info")] for place in range(OPTIONS)}
+    flat = {f"ans{option}": [row.get(f"ans{option}_text"), row.get(f"ans{option}_info")] for option in range(OPTIONS)}
     if "answer_info" not in row and not any(None in pair for pair in flat.values()):
         named["answer_info"] = flat
     if "additional_metadata" not in row and "stereotyped_groups" in row:
-        kept = ("subcategory", "stereotyped_groups", "version", "source")
-        named["additional_metadata"] = {name: row[name] for name in kept if name in row}
+        fields = ("subcategory", "stereotyped_groups", "version", "source")
+        named["additional_metadata"] = {name: row[name] for name in fields if name in row}
     return named
 
 
@@ -122,7 +123,7 @@ def _with_condition(row: Row) -> Row:
 def _infos(row: Row) -> list[tuple[str, str]] | None:
     """The filler and the label of every option, or None."""
     info = row.get("answer_info")
-    pairs: list[Any] = [info.get(f"ans{place}") for place in range(OPTIONS)] if isinstance(info, dict) else [None]
+    pairs: list[Any] = [info.get(f"ans{option}") for option in range(OPTIONS)] if isinstance(info, dict) else [None]
     if not all(isinstance(pair, list) and [*map(type, pair)] == [str, str] for pair in pairs):
         return None
     return [(filler, label) for filler, label in pairs]
@@ -140,7 +141,7 @@ def _in_place(row: Row) -> Row:
     if order is None:
         problem = f"which of the choices {', '.join(choices)} belongs to which part of answer_info?"
         raise DataError(problem, code="bad-row", key="choices")
-    placed: dict[str, Any] = {f"ans{place}": choices[choice] for place, choice in enumerate(order)}
+    placed: dict[str, Any] = {f"ans{option}": choices[choice] for option, choice in enumerate(order)}
     if row["gold"] in order:
         placed["label"] = order.index(row["gold"])
     return {**row, **placed}
@@ -148,11 +149,11 @@ def _in_place(row: Row) -> Row:
 
 def _order(choices: Sequence[str], infos: Sequence[tuple[str, str]]) -> list[int] | None:
     """The choice of each option: UNKNOWN's is its filler, a person's contains the filler."""
-    unknown = [place for place, (_, label) in enumerate(infos) if label == UNKNOWN_LABEL]
+    unknown = [option for option, (_, label) in enumerate(infos) if label == UNKNOWN_LABEL]
     if len(choices) != OPTIONS or len(unknown) != 1:
         return None
-    own = plain(infos[unknown[0]][0])
-    same = [choice for choice, text in enumerate(choices) if plain(text) == own] or [
+    unknown_text = plain(infos[unknown[0]][0])
+    same = [choice for choice, text in enumerate(choices) if plain(text) == unknown_text] or [
         choice for choice, text in enumerate(choices) if plain(text) in _UNKNOWN
     ]
     if len(same) != 1:
