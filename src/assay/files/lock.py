@@ -45,7 +45,7 @@ def held(folder: Path, doing: str) -> Iterator[None]:
     end are removed.
     """
     try:
-        made = [each for each in (folder, *folder.parents) if not each.exists()]
+        new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot be created ({error.strerror}).", _OTHER, code="cannot-write", file=folder) from None
@@ -57,9 +57,9 @@ def held(folder: Path, doing: str) -> Iterator[None]:
         finally:
             _release(handle, path)
     finally:
-        for each in made:
+        for new_folder in new_folders:
             with contextlib.suppress(OSError):  # there is something in it
-                each.rmdir()
+                new_folder.rmdir()
 
 
 def hold(path: Path) -> int:
