@@ -66,6 +66,14 @@ class BadBlockError(Exception):
     """A block file that cannot be trusted; the message says why."""
 
 
+class LostBlockError(Exception):
+    """A block that a run used is not stored; `is_replaced`: other answers to the same questions are."""
+
+    def __init__(self, is_replaced: bool) -> None:
+        super().__init__()
+        self.is_replaced = is_replaced
+
+
 class StoredBlock(NamedTuple):
     """A block of a run, as its blocks.json lists it."""
 
@@ -111,12 +119,12 @@ class BlockStore:
         A folder of an unfinished export, or of one that is older than the run, is beyond: a repeated run may have taken
         answers from there that are nowhere else.
         """
-        own, usual = folder / OWN_BLOCKS, BlockStore.default()
+        own_folder, usual = folder / OWN_BLOCKS, BlockStore.default()
         try:
-            exported = read_whole(own / EXPORTED).decode() == digest_of_list(folder)
+            exported = read_whole(own_folder / EXPORTED).decode() == digest_of_list(folder)
         except (OSError, ValueError):
             exported = False
-        return BlockStore(own, (usual.root,)) if exported else BlockStore(usual.root, (own,))
+        return BlockStore(own_folder, (usual.root,)) if exported else BlockStore(usual.root, (own_folder,))
 
     @cached_property
     def arrays(self) -> ArrayStore:
@@ -162,8 +170,8 @@ class BlockStore:
             for complete in files_matching(self.folder(key), f"*/{_COMPLETE}"):
                 files += _files(complete.parent)
         newest: dict[tuple[int, int], tuple[int, Path]] = {}
-        for span, written, path in files:
-            newest[span] = max(newest.get(span, (0, path)), (written, path))
+        for span, modified, path in files:
+            newest[span] = max(newest.get(span, (0, path)), (modified, path))
         return {span: [path] for span, (_, path) in newest.items()}
 
     def copies(self, block: StoredBlock) -> list[Path]:
@@ -177,6 +185,16 @@ class BlockStore:
     def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:
         """The newest block of a range and its checksum, or None; raises BadBlockError if it is damaged."""
         return read_block(self.newest(key).get((lo, hi), []), lo, hi)
+
+    def require(self, block: StoredBlock, read: Callable[[Sequence[Path]], tuple[T, str] | None]) -> T:
+        """What `read` (`read_block` or `read_content`) gives for the very block that a run used.
+
+        Raises a BadBlockError if it is damaged, and a LostBlockError if it is not stored.
+        """
+        stored = read(self.copies(block))
+        if stored is None or stored[1] != block.checksum:
+            raise LostBlockError((block.lo, block.hi) in self.newest(block.key))
+        return stored[0]
 
     # --- asking everything again
 
@@ -241,10 +259,10 @@ def _block_in(path: Path, lo: int, hi: int) -> tuple[Block, str]:
         arrays = _arrays_in(io.BytesIO(content[_HEAD:]))
         answers = {name[7:]: values for name, values in arrays.items() if name.startswith("answer.")}
         block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
-        whole = all(values.shape[:1] == (hi - lo,) for values in (block.answers.status, *answers.values()))
+        is_complete = all(values.shape[:1] == (hi - lo,) for values in (block.answers.status, *answers.values()))
     except Exception as error:  # numpy and zipfile raise almost anything for a file that somebody made
         raise BadBlockError(f"{path}: this is not a block ({error})") from error
-    if not whole:
+    if not is_complete:
         raise BadBlockError(f"{path}: it does not have {hi - lo} answers")
     return block, checksum
 
