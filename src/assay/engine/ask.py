@@ -27,6 +27,7 @@ from assay.engine.store import (
     BadBlockError,
     BlockStore,
     LostBlockError,
+    ReplacedBlockError,
     UsedBlocks,
     begun_at,
     columns_of,
@@ -409,10 +410,10 @@ class StoredAsk(BaseAsk):
                 parts.append(self.store.require(used[span], partial(read_block, lo=block.start, hi=block.stop)).answers)
             except BadBlockError:
                 raise _unfinished(label, f"{questions} are damaged") from None
-            except LostBlockError as error:
-                raise (
-                    _stale(label, questions) if error.is_replaced else _unfinished(label, f"{questions} are missing")
-                ) from None
+            except ReplacedBlockError:
+                raise _stale(label, questions) from None
+            except LostBlockError:
+                raise _unfinished(label, f"{questions} are missing") from None
         return Answers.joined(parts)
 
 

@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -36,6 +37,7 @@ from assay.results.formatting import plural
 _ENDING = ".journal"
 BESIDE = f"answers{_ENDING}"
 """The file of a run's folder for replies that could not be stored in the journal."""
+_at = attrgetter("at")
 _LINE = re.compile(rb"([0-9a-f]{8}) (\w{1,128}) (\d{1,20}\.\d{1,9}) (.*)\n", re.ASCII | re.DOTALL)
 """Checksum, digest, time, reply."""
 
@@ -143,10 +145,12 @@ class Journal:
     def refresh(self) -> None:
         """Read what other programs have stored since."""
         for path in sorted(self.folder.glob(f"*{_ENDING}")):
-            begin = self._read.get(path, 0)
-            if (path == self._own.path and self._own.is_open) or (begin and _size(path) == begin):
+            if path == self._own.path and self._own.is_open:
                 continue
             with suppress(FileNotFoundError):  # it has just been removed
+                begin = self._read.get(path, 0)
+                if begin and path.stat().st_size == begin:
+                    continue
                 for digest, entry in _entries(path, begin):
                     self._note(digest, entry)
                     self._read[path] = entry.offset + entry.length + 1
@@ -256,10 +260,6 @@ class Journal:
         self._earlier[digest] = [*at_other_times, earlier]
 
 
-def _at(entry: _Entry) -> float:
-    return entry.at
-
-
 def _entries(path: Path, begin: int = 0) -> Iterator[tuple[str, _Entry]]:
     """The entries of a file from a byte on, without damaged or incomplete lines."""
     return ((digest, entry) for digest, entry, _ in _intact_lines(path, begin))
@@ -277,10 +277,3 @@ def _intact_lines(path: Path, begin: int = 0) -> Iterator[tuple[str, _Entry, byt
                 entry = _Entry(path, offset + parts.start(4), len(parts[4]), float(parts[3]))
                 yield parts[2].decode(), entry, line
             offset += len(line)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0

@@ -11,7 +11,7 @@ import os
 import re
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -67,11 +67,11 @@ class BadBlockError(Exception):
 
 
 class LostBlockError(Exception):
-    """A block that a run used is not stored; `is_replaced`: other answers to the same questions are."""
+    """A block that a run used is not stored."""
 
-    def __init__(self, is_replaced: bool) -> None:
-        super().__init__()
-        self.is_replaced = is_replaced
+
+class ReplacedBlockError(LostBlockError):
+    """It is not, but other answers to the same questions are."""
 
 
 class StoredBlock(NamedTuple):
@@ -165,13 +165,15 @@ class BlockStore:
 
     def newest(self, key: str, asking: str = "") -> dict[tuple[int, int], list[Path]]:
         """The newest file of each range: of an asking that is named, otherwise of all that are complete."""
-        files = [*_files(self.folder(key) / asking)]
+        folders = [self.folder(key) / asking]
         if not asking:
-            for complete in files_matching(self.folder(key), f"*/{_COMPLETE}"):
-                files += _files(complete.parent)
+            folders += [path.parent for path in files_matching(folders[0], f"*/{_COMPLETE}")]
         newest: dict[tuple[int, int], tuple[int, Path]] = {}
-        for span, modified, path in files:
-            newest[span] = max(newest.get(span, (0, path)), (modified, path))
+        for path in chain.from_iterable(files_matching(folder, "*.block") for folder in folders):
+            if name := _NAME.fullmatch(path.name):
+                with suppress(FileNotFoundError):  # removed meanwhile
+                    span, file = (int(name[1]), int(name[2])), (path.stat().st_mtime_ns, path)
+                    newest[span] = max(newest.get(span, file), file)
         return {span: [path] for span, (_, path) in newest.items()}
 
     def copies(self, block: StoredBlock) -> list[Path]:
@@ -192,9 +194,9 @@ class BlockStore:
         Raises a BadBlockError if it is damaged, and a LostBlockError if it is not stored.
         """
         stored = read(self.copies(block))
-        if stored is None or stored[1] != block.checksum:
-            raise LostBlockError((block.lo, block.hi) in self.newest(block.key))
-        return stored[0]
+        if stored is not None and stored[1] == block.checksum:
+            return stored[0]
+        raise ReplacedBlockError if (block.lo, block.hi) in self.newest(block.key) else LostBlockError
 
     # --- asking everything again
 
@@ -288,15 +290,6 @@ def files_matching(folder: Path, pattern: str) -> list[Path]:
         return []
 
 
-def _files(folder: Path) -> Iterator[tuple[tuple[int, int], int, Path]]:
-    """The blocks in a folder: range, time and file."""
-    for path in files_matching(folder, "*.block"):
-        name = _NAME.fullmatch(path.name)
-        with suppress(FileNotFoundError):  # removed meanwhile
-            if name:
-                yield (int(name[1]), int(name[2])), path.stat().st_mtime_ns, path
-
-
 def _arrays_in(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     """The arrays of an archive. They were not compressed: one that has more than its file was made to fill memory."""
     size = file.seek(0, os.SEEK_END)
@@ -339,10 +332,13 @@ class ArrayStore:
     def keep(self, arrays: Arrays) -> str:
         """Store arrays and return their digest; intact arrays are not written again."""
         digest = digest_of_arrays(arrays)
-        if digest not in self._recent and not self._is_there(digest):
-            buffer = io.BytesIO()
-            np.savez(buffer, allow_pickle=False, **dict(arrays))
-            write_atomically(self._path(digest), buffer.getvalue())
+        if digest not in self._recent:
+            try:
+                self._read(digest)
+            except UsageError:  # missing or damaged
+                buffer = io.BytesIO()
+                np.savez(buffer, allow_pickle=False, **dict(arrays))
+                write_atomically(self._path(digest), buffer.getvalue())
         self._remember(digest, arrays)
         return digest
 
@@ -353,13 +349,6 @@ class ArrayStore:
 
     def _path(self, digest: str) -> Path:
         return self.folder / f"{digest}.npz"
-
-    def _is_there(self, digest: str) -> bool:
-        try:
-            self._read(digest)
-        except UsageError:  # missing or damaged
-            return False
-        return True
 
     def _read(self, digest: str) -> Arrays:
         path = self._path(digest)

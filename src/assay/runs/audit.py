@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -156,7 +157,10 @@ def prepare_audit(
         spec, executor = _function(model, executor)
     name = default_name(probe, spec.name, request.preset, request.limit)
     folder = Path(out) if out is not None else Path("runs") / name
-    before = _before(folder, resume)
+    before = RunInfo()
+    if resume is not Resume.NEVER:
+        with suppress(DataError):  # whether it is the same run is checked later
+            before = info_in(folder) or before
     engine = engine or EngineSettings()
     engine = replace(engine, block_size=engine.block_size or before.engine.get("block_size", 0))
     find = partial(find_second, options=options)
@@ -224,11 +228,8 @@ def run_audit(begun: PreparedAudit, progress: Progress | None = None, listener: 
             begun.spending.reuse_block(begun.folder, *cost)
             return run if (begun.folder / PAGE).exists() else reported(run)
         (listener or AuditListener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
-        ask.progress, ask.backed_off, ask.remember = (
-            progress or SilentProgress(),
-            dict(folder.info.backed_off),
-            folder.remember,
-        )
+        ask.progress = progress or SilentProgress()
+        ask.backed_off, ask.remember = dict(folder.info.backed_off), folder.remember
         if resume is not Resume.NEVER:  # else the folder may hold another run until this one is finished
             ask.resized = folder.size_blocks
             ask.typed = lambda: folder.note(**_models(begun))
@@ -272,14 +273,6 @@ def _models(begun: PreparedAudit) -> dict[str, Any]:
     types = begun.ask.types
     others = {name: types.get(spec, spec) for name, spec in begun.ask.others.items()}
     return {"model": types.get(begun.info.model, begun.info.model), "others": others}
-
-
-def _before(folder: Path, resume: Resume) -> RunInfo:
-    """The folder's run.json, for its block sizes; whether it is the same run is checked later."""
-    try:
-        return (info_in(folder) if resume is not Resume.NEVER else None) or RunInfo()
-    except DataError:
-        return RunInfo()
 
 
 def _method(probe: str | None, request: Request) -> Method[Any, Any]:
@@ -379,23 +372,14 @@ def data_path(data: str | Path | None) -> Path | None:
 
 def provenance() -> dict[str, Any]:
     """Versions, machine, command and time, for run.json."""
-    machine = {"system": platform.platform(), "processor": platform.machine()}
-    return {"versions": _versions(), "machine": machine, "command": _command(), "started": now()}
-
-
-def _versions() -> dict[str, str]:
     versions = {"assay": __version__, "python": platform.python_version()}
     for package in ("numpy", "torch", "transformers", "tokenizers", "onnxruntime"):
-        try:
+        with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
-
-
-def _command() -> str:
-    name = Path(sys.argv[0]).name
-    return shlex.join(["assay", *sys.argv[1:]]) if name in ("assay", "__main__.py") else "assay.audit(…) from Python"
+    machine = {"system": platform.platform(), "processor": platform.machine()}
+    is_program = Path(sys.argv[0]).name in ("assay", "__main__.py")
+    command = shlex.join(["assay", *sys.argv[1:]]) if is_program else "assay.audit(…) from Python"
+    return {"versions": versions, "machine": machine, "command": command, "started": now()}
 
 
 def now() -> str:

@@ -199,83 +199,78 @@ class _RequestWriter(_NumberedAsk):
 def read_results(method: Method[Any, Any], files: Sequence[Path], request: Request) -> tuple[Prepared, Any]:
     """A probe prepared as it was for the requests, and the answers from files of results."""
     bad = BadRows(request.skip_bad)
-    results = _Results.of([file for file in files if not file.name.endswith(ENDING)], bad)
-    batch = _batch(results, files)
+    result_files = [file for file in files if not file.name.endswith(ENDING)]
+    batch_id, results = _results(result_files, bad)
+    batch, file = _batch(batch_id, files, result_files[0]), result_files[0]
     if batch.probe != method.probe.name:
         problem = f"these are answers to questions of the probe {batch.probe}."
-        remedy = f"assay score {batch.probe} {results.file}"
-        raise UsageError(problem, remedy, code="other-run", file=results.file, key="probe")
+        remedy = f"assay score {batch.probe} {file}"
+        raise UsageError(problem, remedy, code="other-run", file=file, key="probe")
     with temporary_folder() as folder:
         reading = _ResultReader(ApiModel(batch.model), BlockStore(folder), batch.id, results=results)
         prepared = method.prepare(batch.request(request), reading)
         if changed := [name for name, digest in batch.brought.items() if prepared.brought.get(name) != digest]:
             problem = f"{changed[0]} has changed since the requests were written."
             remedy = f"Restore it ({batch.settings.get(changed[0])}), or write the requests again."
-            raise DataError(problem, remedy, code="changed-file", file=results.file, key=changed[0])
+            raise DataError(problem, remedy, code="changed-file", file=file, key=changed[0])
         gathered = method.gather(prepared, reading)
-    reading.require_most(skip=request.skip_bad)
+    reading.require_most(file, skip=request.skip_bad)
     notes = [*prepared.notes, *bad.notes("results"), *reading.notes()]
     return replace(prepared, notes=notes, model=batch.model.name, served=reading.served), gathered
 
 
-def _batch(results: _Results, files: Sequence[Path]) -> Batch:
+def _batch(id: str, files: Sequence[Path], results: Path) -> Batch:
     """The description of the requests: in a named file, beside the results, or in the cache."""
     beside = sorted(path for file in files for path in file.resolve().parent.glob(f"*{ENDING}"))
-    for path in (*files, *beside, cache_folder() / "batches" / f"{results.batch}{ENDING}"):
+    for path in (*files, *beside, cache_folder() / "batches" / f"{id}{ENDING}"):
         if not path.name.endswith(ENDING):
             continue
         try:
             batch = json_typed(read_whole(path), Batch)
         except (OSError, ValueError):
             continue
-        if batch.id == results.batch:
+        if batch.id == id:
             return batch
-    problem = f"the description of these requests (batch {results.batch}) was not found."
+    problem = f"the description of these requests (batch {id}) was not found."
     remedy = (
         f"Also name the file that `assay generate` wrote beside the requests: assay score PROBE RESULTS NAME{ENDING}"
     )
-    raise DataError(problem, remedy, code="missing-file", file=results.file)
+    raise DataError(problem, remedy, code="missing-file", file=results)
 
 
-@dataclass
-class _Results:
-    """The results, by the requests' ids. If a request has several answers, the first usable one counts."""
-
-    file: Path
-    batch: str
-    rows: Mapping[str, list[Row]]
-
-    @staticmethod
-    def of(files: Sequence[Path], bad: BadRows) -> _Results:
-        rows: dict[str, list[Row]] = {}
-        batches: dict[str, str] = {}
-        for file in files:
-            for line, row in read_rows(file, bad):
-                id = row.get("custom_id")
-                match = _ID.fullmatch(id) if isinstance(id, str) else None
-                if match is None:
-                    problem = f'"custom_id" is {id!r}, which `assay generate` did not write.'
-                    remedy = "Score the results of requests that it wrote."
-                    error = DataError(problem, remedy, code="bad-value", file=file, line=line, key="custom_id")
-                    bad.found(error)
-                    continue
-                batches.setdefault(match[1], f"{file}, line {line}")
-                rows.setdefault(match[0], []).append(row)
-        if len(batches) > 1:
-            locations = " and ".join(f"{id} ({location})" for id, location in list(batches.items())[:2])
-            problem = f"these are results of several batches: {locations}."
-            raise UsageError(problem, "Score each batch separately.", code="bad-option", key="files")
-        if not rows:
-            remedy = "Name the file of results that the service wrote."
-            raise DataError("this file has no answers.", remedy, code="empty-file", file=files[0])
-        return _Results(files[0], next(iter(batches)), rows)
+def _results(files: Sequence[Path], bad: BadRows) -> tuple[str, dict[str, list[Row]]]:
+    """The id of a batch, and its results by the requests' ids."""
+    results: dict[str, list[Row]] = {}
+    batches: dict[str, str] = {}
+    for file in files:
+        for line, row in read_rows(file, bad):
+            id = row.get("custom_id")
+            match = _ID.fullmatch(id) if isinstance(id, str) else None
+            if match is None:
+                problem = f'"custom_id" is {id!r}, which `assay generate` did not write.'
+                remedy = "Score the results of requests that it wrote."
+                bad.found(DataError(problem, remedy, code="bad-value", file=file, line=line, key="custom_id"))
+                continue
+            batches.setdefault(match[1], f"{file}, line {line}")
+            results.setdefault(match[0], []).append(row)
+    if len(batches) > 1:
+        locations = " and ".join(f"{id} ({location})" for id, location in list(batches.items())[:2])
+        problem = f"these are results of several batches: {locations}."
+        raise UsageError(problem, "Score each batch separately.", code="bad-option", key="files")
+    if not results:
+        remedy = "Name the file of results that the service wrote."
+        raise DataError("this file has no answers.", remedy, code="empty-file", file=files[0])
+    return next(iter(batches)), results
 
 
 @dataclass(kw_only=True)
 class _ResultReader(_NumberedAsk):
-    """Answers from results; requests without one count as failed and are noted."""
+    """Answers from results; requests without one count as failed and are noted.
 
-    results: _Results
+    If a request has several answers, the first usable one counts.
+    """
+
+    results: Mapping[str, list[Row]]
     unusable: dict[str, str] = field(default_factory=dict)  # why, by id
     missing: dict[str, None] = field(default_factory=dict)
     answer_notes: list[str] = field(default_factory=list)
@@ -295,11 +290,11 @@ class _ResultReader(_NumberedAsk):
         return self.endpoint.read(columns.row(row), columns.scoring, usable)
 
     def _reply(self, id: str, call: EndpointRequest) -> Reply | None:
-        if id not in self.results.rows:
+        if id not in self.results:
             self.missing[id] = None
             return None
         problem = ""
-        for row in self.results.rows[id]:
+        for row in self.results[id]:
             try:
                 return self._read(row, call)
             except RetryableError as error:
@@ -318,20 +313,20 @@ class _ResultReader(_NumberedAsk):
         words = words_of(body if error is None else {"error": error}, str(content))
         raise RetryableError(words if status is None else f"{status}: {words}")
 
-    def require_most(self, *, skip: bool) -> None:
+    def require_most(self, file: Path, *, skip: bool) -> None:
         """Refuse results if too many are missing, unless they are skipped; at least one must be there."""
         lacking = len(self.missing) + len(self.unusable)
         if lacking == len(self.ids) or (not skip and lacking > MOST_FAILED * len(self.ids)):
             problem = " ".join(self._lacking())
-            raise DataError(problem, _SEND_AGAIN, code="no-answer", file=self.results.file)
+            raise DataError(problem, _SEND_AGAIN, code="no-answer", file=file)
 
     def notes(self) -> Iterable[str]:
         yield from self.answer_notes
         yield from self._lacking()
-        repeated = sum(len(rows) > 1 for rows in self.results.rows.values())
+        repeated = sum(len(rows) > 1 for rows in self.results.values())
         if repeated:
             yield f"answered more than once: {plural(repeated, 'request')}; the first answer that can be used counts"
-        others = len(self.results.rows.keys() - set(self.ids.values()))
+        others = len(self.results.keys() - set(self.ids.values()))
         if others:
             yield f"left out: {plural(others, 'result')} of requests that are not part of this run"
 

@@ -20,6 +20,7 @@ from assay.engine.store import (
     BadBlockError,
     BlockStore,
     LostBlockError,
+    ReplacedBlockError,
     StoredBlock,
     digest_of_list,
     read_content,
@@ -123,12 +124,12 @@ def _content(run: Path, block: StoredBlock) -> bytes:
         return BlockStore.of_run(run).require(block, read_content)
     except BadBlockError as error:
         raise _unusable(f"{answers} are damaged: {error}.", code="unreadable-file", file=run) from None
-    except LostBlockError as error:
-        if not error.is_replaced:
-            raise _unusable(f"{answers} are not stored here.", code="unfinished-run", file=run) from None
+    except ReplacedBlockError:
         problem = f"{answers} that this run used are not stored any more; others are, which are not this run's."
         remedy = "Repeat the run with another --out, and export that."
         raise DataError(problem, remedy, code="stale-answers", file=run) from None
+    except LostBlockError:
+        raise _unusable(f"{answers} are not stored here.", code="unfinished-run", file=run) from None
 
 
 def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[StoredBlock]]) -> Files:

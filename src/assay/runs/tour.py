@@ -22,7 +22,7 @@ from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.probes import tour_probes
 from assay.probes.base import Probe, Request
-from assay.results.run import Run, Tour, write_missing
+from assay.results.run import Tour, write_missing
 from assay.runs.audit import (
     AuditListener,
     PreparedAudit,
@@ -80,7 +80,13 @@ def tour(
             with missing.about(name, lacking=True):
                 arguments = {**more, "options": options, "executor": executor, "spending": spending}
                 begun[name] = prepare_audit(spec, name, probe_request, out=folder / name, **arguments)
-        runs = _finished(begun, missing, meter)
+        runs, done, total = [], 0, sum(audit.questions for audit in begun.values())
+        for name, audit in begun.items():
+            if isinstance(meter, TourProgress):
+                meter.overall("the tour", done, total)
+            with missing.about(name):
+                runs.append(run_audit(audit, meter, missing.listener))
+            done += audit.questions
     missing.require_some(runs)
     write_missing(folder, missing.why)
     write_page(folder, runs)
@@ -157,17 +163,6 @@ def expect_tour(
             remaining -= calls[probe.name].requests
     missing.require_some(calls)
     return calls
-
-
-def _finished(begun: Mapping[str, PreparedAudit], missing: MissingProbes, progress: Progress) -> list[Run]:
-    runs, done, total = [], 0, sum(audit.questions for audit in begun.values())
-    for name, audit in begun.items():
-        if isinstance(progress, TourProgress):
-            progress.overall("the tour", done, total)
-        with missing.about(name):
-            runs.append(run_audit(audit, progress, missing.listener))
-        done += audit.questions
-    return runs
 
 
 def _require_tour(folder: Path) -> None:
