@@ -14,7 +14,7 @@ import pytest
 
 import small_bbq
 from assay.asking.plan import WordPlan
-from assay.datasets.download import PartialDownload
+from assay.datasets.download import open_part
 from assay.engine.executor import EngineSettings
 from assay.engine.journal import Journal
 from assay.engine.plan_json import of_data, to_data
@@ -106,8 +106,8 @@ def test_a_pipe_in_the_place_of_an_archive_is_not_replaced(run: Path, tmp_path: 
 
 def test_a_pipe_as_the_part_of_a_download_is_not_continued(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".a.jsonl.other-1.part")
-    with PartialDownload(tmp_path / "a.jsonl") as part:
-        assert part.size == 0
+    with open_part(tmp_path / "a.jsonl") as part:
+        assert part.tell() == 0
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ class VirtualServer:
         full = self.most is not None and self.under_way >= self.most
         if full or self.refuses(now) or (self.rate and self._windows[window] >= self.rate * self.window):
             self.turned_down += 1
-            raise RetryableError("429: slow down", after=retry_after(self.headers), pressed=True)
+            raise RetryableError("429: slow down", after=retry_after(self.headers), overloaded=True)
         self._windows[window] += 1
         self.under_way += 1
         self.highest = max(self.highest, self.under_way)

@@ -66,18 +66,18 @@ PINNED = [name for name, known in data_sets().items() if known.pinned]
 def test_every_pinned_file_has_full_ids_and_a_place_of_its_own_in_its_folder(name: str) -> None:
     files = pinned_files(data_sets()[name])
     assert len({(file.repository, file.commit) for file in files}) == 1, "one revision"
-    assert max(Counter(file.place for file in files).values()) == 1
+    assert max(Counter(file.path for file in files).values()) == 1
     for file in files:
         assert re.fullmatch(r"[\w-]+/[\w-]+", file.repository)
         assert re.fullmatch(r"[0-9a-f]{40}", file.commit)
         assert re.fullmatch(r"[0-9a-f]{40}", file.blob)
-        assert ".." not in PurePosixPath(file.place).parts
-        assert PurePosixPath(file.place).parts[0] == name
+        assert ".." not in PurePosixPath(file.path).parts
+        assert PurePosixPath(file.path).parts[0] == name
         assert not file.source.startswith("/")
 
 
 def test_bbq_is_eleven_data_files_fourteen_templates_the_metadata_and_the_licence() -> None:
-    places = {file.place for file in pinned_files(data_sets()["bbq"])}
+    places = {file.path for file in pinned_files(data_sets()["bbq"])}
     data = {f"bbq/data/{category}.jsonl" for category in CATEGORIES}
     templates = {f"bbq/templates/new_templates - {category}.csv" for category in (*CATEGORIES, "Filler_items")}
     templates |= {"bbq/templates/vocabulary.csv", "bbq/templates/vocabulary_proper_names.csv"}
@@ -88,7 +88,7 @@ def test_bbq_is_eleven_data_files_fourteen_templates_the_metadata_and_the_licenc
 def test_the_word_lists_that_unqover_reads_are_pinned() -> None:
     from assay.probes.unqover.lists import FILES as LISTS
 
-    places = {file.place for file in pinned_files(data_sets()["unqover"])}
+    places = {file.path for file in pinned_files(data_sets()["unqover"])}
     for files in LISTS.values():
         for subject in files.subjects:
             assert {
@@ -124,7 +124,7 @@ def test_the_data_folder_is_the_given_one_then_assay_data_then_the_users(
 
 def test_the_catalogue_counts_what_is_there_plain_or_compressed(made_up: Path) -> None:
     def counts() -> dict[str, tuple[int, int, Path]]:
-        return {row.name: (row.present, row.total, row.where) for row in catalogue([of(made_up)], made_up)}
+        return {row.name: (row.present, row.total, row.folder) for row in catalogue([of(made_up)], made_up)}
 
     assert counts()["bbq"] == (0, 3, made_up / "bbq")
     put(made_up, "bbq/LICENSE")
@@ -151,7 +151,7 @@ def test_a_data_set_may_lie_within_another_folder(made_up: Path) -> None:
         made_up / "collection" / "bbq" / "LICENSE"
     ]
     (row,) = catalogue([within], made_up)
-    assert (row.present, row.where) == (1, made_up / "collection" / "bbq")
+    assert (row.present, row.folder) == (1, made_up / "collection" / "bbq")
     put(made_up, "bbq/LICENSE")
     assert within.folder(made_up) == made_up / "bbq", "its own folder comes first"
 

@@ -332,7 +332,7 @@ def test_compressed_files_that_are_right_are_kept(server: Server, folder: Path) 
 
 
 def test_without_a_mirror_files_come_from_github_at_the_pinned_commit(folder: Path) -> None:
-    file = next(file for file in pinned_files(made_up(folder)) if file.place == SPACED)
+    file = next(file for file in pinned_files(made_up(folder)) if file.path == SPACED)
     assert address(GITHUB, file) == (
         f"https://raw.githubusercontent.com/some/repository/{COMMIT}/templates/new_templates%20-%20Age.csv"
     )

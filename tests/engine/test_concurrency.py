@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from assay.asking.queries import Answer, ListedColumns, ListedQuery, Query, Scoring, Status
-from assay.engine.endpoints import _RequestLoop
+from assay.engine.endpoints import RequestBlock, _RequestLoop
 from assay.engine.journal import Journal
-from assay.engine.requests import RequestBlock
 from assay.engine.spending import Spending
 from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Reply, RetryableError
 from own_loop import in_own_thread
@@ -71,7 +70,7 @@ class Limited:
             await asyncio.sleep(0.01)
             if self.under_way > self.at_once or not self._allowed():
                 self.turned_down += 1
-                raise RetryableError("429", after=self.retry_after, pressed=True)
+                raise RetryableError("429", after=self.retry_after, overloaded=True)
             await asyncio.sleep(LATENCY - 0.01)
             return Reply({})
         finally:

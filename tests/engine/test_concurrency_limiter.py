@@ -17,7 +17,7 @@ async def rounds(pace: ConcurrencyLimiter, most: int, requests: int) -> tuple[in
     async def one() -> None:
         nonlocal under_way, turned_down, highest
         while True:
-            began = await pace.enter()
+            began = await pace.acquire()
             under_way += 1
             highest = max(highest, under_way)
             try:
@@ -26,10 +26,10 @@ async def rounds(pace: ConcurrencyLimiter, most: int, requests: int) -> tuple[in
                     pace.succeeded(began)
                     return
                 turned_down += 1
-                pace.objected(began)
+                pace.rejected(began)
             finally:
                 under_way -= 1
-                pace.leave()
+                pace.release()
             await asyncio.sleep(0.001)
 
     async def worker(left: list[int]) -> None:
@@ -57,25 +57,25 @@ def test_it_is_bounded() -> None:
 
 
 def test_objections_to_what_was_sent_together_count_once() -> None:
-    async def objected() -> float:
+    async def rejected() -> float:
         pace = ConcurrencyLimiter(start=32)
-        began = [await pace.enter() for _ in range(32)]
+        began = [await pace.acquire() for _ in range(32)]
         for each in began:
-            pace.objected(each)
-            pace.leave()
+            pace.rejected(each)
+            pace.release()
         return pace.limit
 
-    assert run_alone(objected()) == 16
+    assert run_alone(rejected()) == 16
 
 
 def test_who_gives_up_waiting_takes_no_slot() -> None:
     async def given_up() -> tuple[int, bool]:
         pace = ConcurrencyLimiter(start=1)
-        await pace.enter()
-        waiting = [asyncio.create_task(pace.enter()) for _ in range(3)]
+        await pace.acquire()
+        waiting = [asyncio.create_task(pace.acquire()) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()  # before a slot is free
-        pace.leave()
+        pace.release()
         waiting[1].cancel()  # when it has the slot, and does not know it yet
         await asyncio.gather(*waiting[:2], return_exceptions=True)
         await asyncio.sleep(0)
@@ -85,15 +85,15 @@ def test_who_gives_up_waiting_takes_no_slot() -> None:
 
 
 def test_it_never_stops_altogether() -> None:
-    async def objected() -> float:
+    async def rejected() -> float:
         pace = ConcurrencyLimiter(start=2)
         for _ in range(50):
-            pace.objected(await pace.enter())
-            pace.leave()
+            pace.rejected(await pace.acquire())
+            pace.release()
             await asyncio.sleep(0)
         return pace.limit
 
-    assert run_alone(objected()) == 1
+    assert run_alone(rejected()) == 1
 
 
 @pytest.mark.slow
@@ -101,10 +101,10 @@ def test_a_long_wait_is_for_everybody() -> None:
     async def waited() -> float:
         loop = asyncio.get_running_loop()
         pace = ConcurrencyLimiter()
-        began = await pace.enter()
-        pace.objected(began, after=2.0)
-        pace.leave()
-        await pace.enter()
+        began = await pace.acquire()
+        pace.rejected(began, after=2.0)
+        pace.release()
+        await pace.acquire()
         return loop.time() - began
 
     assert run_alone(waited()) >= 2.0
@@ -138,11 +138,11 @@ def test_a_server_that_answers_one_after_another_is_not_given_ever_more(monkeypa
         async def worker(left: list[int]) -> None:
             while left:
                 left.pop()
-                began = await pace.enter()
+                began = await pace.acquire()
                 async with busy:
                     await asyncio.sleep(0.002)
                 pace.succeeded(began)
-                pace.leave()
+                pace.release()
 
         left = [0] * 300
         await asyncio.gather(*(worker(left) for _ in range(pace.most)))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.engine.endpoints import GRACE, EndpointExecutor
+from assay.engine.concurrency import GRACE
+from assay.engine.endpoints import EndpointExecutor
 from assay.engine.journal import BESIDE, Journal, _entries, _Writer
 from assay.errors import UsageError
 from assay.models.base import Reply

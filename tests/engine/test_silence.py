@@ -128,7 +128,7 @@ def test_a_search_for_abilities_says_what_it_waits_for_and_ends(answers: int) ->
 
 
 def test_a_search_that_is_told_to_wait_says_so() -> None:
-    refusal = RetryableError("429: slow down", after=30.0, pressed=True)
+    refusal = RetryableError("429: slow down", after=30.0, overloaded=True)
     seconds, lines, found = in_own_thread(lambda: searched(_Client(0, refusal)))
     assert seconds <= 61
     assert "its last reply: 429: slow down" in lines[0]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
-from assay.files.answer_files import AnswerFileKind, kind_of
+from assay.files.rows import AnswerFileKind, kind_of
 from assay.runs import score as scoring
 from raising import raises
 

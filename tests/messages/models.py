@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 from unittest.mock import MagicMock, Mock, patch
 from urllib.error import HTTPError
 
@@ -22,7 +22,7 @@ from assay.asking.queries import ChoiceQuery, FillColumns, StringColumn, TextCol
 from assay.config.settings import read_settings, setting
 from assay.config.toml_file import TomlFile
 from assay.datasets.catalogue import DataSet
-from assay.datasets.download import PartialDownload, fetch
+from assay.datasets.download import fetch
 from assay.engine.ask import LiveAsk, StoredAsk
 from assay.engine.executor import MAX_WORKER_DEATHS, LocalExecutor, forward_all
 from assay.engine.ray_executor import _BlockQueue
@@ -188,19 +188,19 @@ def opened(path: Path) -> None:
         file.read()
 
 
-def fetched(folder: Path, receive: Callable[[PartialDownload, str, object], None]) -> None:
+def fetched(folder: Path, receive: Callable[[IO[bytes], str, object], None]) -> None:
     """Fetches one file from a server that does this."""
     pinned = written(folder, "pinned.tsv", f"some/repository\t{'c' * 40}\t{'b' * 40}\tAge.jsonl\tbbq/Age.jsonl\n")
     with patch("assay.datasets.download._receive", receive):
         fetch(DataSet("bbq", "made up", "none", pinned), folder, mirror="https://example.org", pauses=())
 
 
-def not_found(part: PartialDownload, url: str, session: object) -> None:
+def not_found(part: IO[bytes], url: str, session: object) -> None:
     raise HTTPError(url, 404, "Not Found", Mock(), None)
 
 
-def login_page(part: PartialDownload, url: str, session: object) -> None:
-    part.append(b"Please log in.")
+def login_page(part: IO[bytes], url: str, session: object) -> None:
+    part.write(b"Please log in.")
 
 
 def without_polars(folder: Path) -> None:

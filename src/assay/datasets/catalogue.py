@@ -59,7 +59,7 @@ class PinnedFile:
     commit: str
     blob: str  # git's id of the content: sha1 of "blob SIZE\0" and the bytes
     source: str  # path in the repository
-    place: str  # path in the data folder
+    path: str  # in the data folder
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class CatalogueRow:
     licence: str
     present: int
     total: int | None
-    where: Path
+    folder: Path
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class FileState:
     note: str = ""
 
 
-def data_folder(given: Path | None = None) -> Path:
+def data_folder(option: Path | None = None) -> Path:
     """The folder of official data: the one given (--data), else ASSAY_DATA, else the user's data folder."""
-    if given is not None:
-        return given.expanduser()
+    if option is not None:
+        return option.expanduser()
     chosen = os.environ.get("ASSAY_DATA")
     if chosen:
         return Path(chosen).expanduser()
@@ -117,14 +117,14 @@ def forms(path: Path) -> list[Path]:
 def catalogue(data_sets: Iterable[DataSet], folder: Path) -> list[CatalogueRow]:
     """Every data set, with how many of its files are in this folder. Nothing is read."""
     rows = []
-    for known in data_sets:
-        own = known.folder(folder)
-        if known.pinned is None:
-            present, total = len(_files_in(own)), None
+    for data_set in data_sets:
+        own_folder = data_set.folder(folder)
+        if data_set.pinned is None:
+            present, total = len(_files_in(own_folder)), None
         else:
-            files = pinned_files(known)
-            present, total = sum(bool(forms(own.parent / file.place)) for file in files), len(files)
-        rows.append(CatalogueRow(known.name, known.what, known.licence, present, total, own))
+            files = pinned_files(data_set)
+            present, total = sum(bool(forms(own_folder.parent / file.path)) for file in files), len(files)
+        rows.append(CatalogueRow(data_set.name, data_set.what, data_set.licence, present, total, own_folder))
     return rows
 
 
@@ -134,23 +134,23 @@ def verify(data_set: DataSet, folder: Path) -> list[FileState]:
     A file that is there both plain and compressed has two states, as either may be read. Defects inside the data are
     not checked here.
     """
-    own = data_set.folder(folder)
-    states = [state for file in pinned_files(data_set) for state in file_states(file, own.parent)]
-    known = {state.path for state in states}
-    others = [path for path in _files_in(own) if path not in known]
+    own_folder = data_set.folder(folder)
+    states = [state for file in pinned_files(data_set) for state in file_states(file, own_folder.parent)]
+    pinned_paths = {state.path for state in states}
+    others = [path for path in _files_in(own_folder) if path not in pinned_paths]
     return states + [FileState(path, "unpinned", "not among the pinned files") for path in others]
 
 
-def _files_in(own: Path) -> list[Path]:
+def _files_in(folder: Path) -> list[Path]:
     """All files of a data set's folder, except downloads under way."""
-    found = sorted(path for path in own.rglob("*") if path.is_file())
-    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(own).parts)]
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
 
 
 def file_states(file: PinnedFile, folder: Path) -> list[FileState]:
     """The states of one pinned file's existing forms: plain, compressed or both; or that it is missing."""
-    path = folder / file.place
-    return [_state(file, found, found.name[len(path.name) :]) for found in forms(path)] or [FileState(path, "missing")]
+    path = folder / file.path
+    return [_state(file, form, form.name[len(path.name) :]) for form in forms(path)] or [FileState(path, "missing")]
 
 
 def _state(file: PinnedFile, path: Path, packed: str) -> FileState:
@@ -161,12 +161,12 @@ def _state(file: PinnedFile, path: Path, packed: str) -> FileState:
             content = opened.read(LARGEST + 1)
     except UNREADABLE as error:
         return FileState(path, "different", f"cannot be read ({reason(error)})")
-    found = blob_id(content)
-    if found == file.blob:
+    blob = blob_id(content)
+    if blob == file.blob:
         return FileState(path, "ok", "compressed" if packed else "")
     if blob_id(content.replace(b"\r\n", b"\n")) == file.blob:
         return FileState(path, "different", "the line endings are those of Windows; the text is the same")
-    return FileState(path, "different", f"blob id {found[:12]}…, expected {file.blob[:12]}…")
+    return FileState(path, "different", f"blob id {blob[:12]}…, expected {file.blob[:12]}…")
 
 
 def is_published(data_set: DataSet, content: bytes) -> bool:

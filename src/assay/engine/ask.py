@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -14,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.asking.plan import AnyPlan, Arrays
+from assay.asking.plan import AnyPlan, Arrays, Ask
 from assay.asking.progress import Progress, SilentProgress, waits_of
-from assay.asking.queries import TOKENIZER_ABILITIES, Answers, Status
+from assay.asking.queries import TOKENIZER_ABILITIES, Answers, QueryColumns, Status
 from assay.engine.choose_block_size import choose_block_size
 from assay.engine.choose_dtype import choose_dtype
 from assay.engine.endpoints import EndpointExecutor
@@ -25,6 +26,8 @@ from assay.engine.shared_folder import SharedFolderExecutor
 from assay.engine.store import (
     BadBlockError,
     BlockStore,
+    LostBlockError,
+    ReplacedBlockError,
     UsedBlocks,
     begun_at,
     columns_of,
@@ -67,8 +70,35 @@ class AnsweredPlan:
         return self.blocks[-1][1]
 
 
+class BaseAsk(ABC):
+    """What every `Ask` has: its model, and the store of its plans' arrays."""
+
+    model: ModelSpec
+    store: BlockStore
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.model.abilities
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        return self.model.endpoint.ways if self.model.endpoint else ()
+
+    def keep(self, arrays: Arrays) -> str:
+        return self.store.arrays.keep(arrays)
+
+    def columns(self, plan: AnyPlan, block: range) -> QueryColumns:
+        return columns_of(plan, self.store.arrays, block.start, block.stop)
+
+    @abstractmethod
+    def __call__(self, plan: AnyPlan, label: str) -> Answers: ...
+
+    @abstractmethod
+    def of(self, model: str) -> Ask: ...
+
+
 @dataclass
-class LiveAsk:
+class LiveAsk(BaseAsk):
     """Asks a model, through an executor and a store of blocks.
 
     `backed_off` has, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
@@ -107,14 +137,6 @@ class LiveAsk:
     billed: Counter[str] = field(default_factory=Counter)
     served: list[ServedModel] = field(default_factory=list)
 
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self.model.abilities
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        return self.model.endpoint.ways if self.model.endpoint else ()
-
     def of(self, model: str) -> LiveAsk:
         if self.find is None:
             remedy = "Ask through assay.audit or `assay run`."
@@ -122,9 +144,6 @@ class LiveAsk:
         if model not in self.others:
             self.others[model] = self.find(model)
         return replace(self, model=self.others[model])  # what is noted about the run is noted in common
-
-    def keep(self, arrays: Arrays) -> str:
-        return self.store.arrays.keep(arrays)
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         if plan.ability not in self.abilities:
@@ -141,42 +160,49 @@ class LiveAsk:
         self._settle(plan)
         settings = replace(self.settings, block_size=self._size(plan))
         key = block_key(self.model, plan, settings)
-        found: dict[int, tuple[Answers, str]] = {}
         self.progress.start(label, len(plan))
-        missing, (asking, files) = [], self._files(key)
+        asking, files = self._files(key)
         used = self.used.get(key, UsedBlocks({}, begun_at(asking)))
+        answered: dict[int, tuple[Answers, str]] = {}  # with the checksums, by the block's first question
+        missing: list[range] = []
         for block in _blocks(len(plan), settings.block_size):
             stored = self._stored(files.get((block.start, block.stop), []), plan, block)
             if stored is None or (self.model.endpoint and _failed(stored[0])):
                 missing.append(block)
             else:
-                found[block.start] = stored
+                answered[block.start] = stored
                 self._count(key, plan, block, stored[0])
                 self.progress.advance(len(block), stored=True)
         if missing:
             self.store.clean(key, asking)
-            computing = self._compute
-            if self.model.endpoint:
-                computing = partial(self._of_endpoint, since=used.since, until=used.until)
-            with closing(computing(plan, missing, settings)) as coming:
-                for computed in coming:
+            compute = partial(self._ask_endpoint, used=used) if self.model.endpoint else self._compute
+            with closing(compute(plan, missing, settings)) as blocks:
+                for computed in blocks:
                     if self.desk is not None:
                         self.desk.spending.reuse_block((key, computed.lo), 0, 0)  # its replies have been counted
-                    found[computed.lo] = computed.answers, self.store.write(key, computed, asking)
+                    answered[computed.lo] = computed.answers, self.store.write(key, computed, asking)
                     if not self.model.endpoint:
                         self.progress.advance(computed.hi - computed.lo)
         elif isinstance(self.executor, SharedFolderExecutor):
             self.executor.forget(key)
         elif self.model.endpoint and self.desk is not None:
             self.desk.tidy(self.model)
-        order = sorted(found)
-        blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
-        answers = Answers.joined([found[lo][0] for lo in order])
+        parts = sorted(answered.items())
+        answers = Answers.joined([part for _, (part, _) in parts])
         if asking and not _failed(answers):
             self.store.finish(key, asking)
-        until = float(answers["at"].max()) if self.model.endpoint else None
-        seconds = time.perf_counter() - began
-        self.asked.append(AnsweredPlan(label, plan.digest, key, blocks, plan.ability, used.since, until, seconds))
+        self.asked.append(
+            AnsweredPlan(
+                label=label,
+                plan=plan.digest,
+                key=key,
+                blocks=tuple((lo, lo + len(part), checksum) for lo, (part, checksum) in parts),
+                ability=plan.ability,
+                since=used.since,
+                until=float(answers["at"].max()) if self.model.endpoint else None,
+                seconds=time.perf_counter() - began,
+            )
+        )
         if self.model.endpoint:
             self.notes.extend(endpoint_notes(label, answers))
             costs = answers["billed"].sum(axis=0).tolist()
@@ -202,7 +228,7 @@ class LiveAsk:
         """Answers to a sample, which are not stored."""
         settings = replace(self.settings, block_size=len(sample[0]))
         computed = self.executor.run(model, plan, sample, settings, self.store.arrays)
-        return Answers.joined([each.answers for each in sorted(computed, key=lambda each: each.lo)])
+        return Answers.joined([block.answers for block in sorted(computed, key=lambda block: block.lo)])
 
     def _size(self, plan: AnyPlan) -> int:
         """The number of questions in a block: from the settings, from the run, or chosen for the plan."""
@@ -213,35 +239,34 @@ class LiveAsk:
             self.resized(self.sizes)
         return self.sizes[plan.digest]
 
-    def _of_endpoint(
-        self, plan: AnyPlan, missing: list[range], settings: EngineSettings, since: float, until: float
+    def _ask_endpoint(
+        self, plan: AnyPlan, missing: list[range], settings: EngineSettings, used: UsedBlocks
     ) -> Generator[ComputedBlock]:
         """Blocks of a model behind an endpoint, from the journal and, where it has no reply, from the endpoint."""
         if self.desk is None:
             remedy = "Ask through assay.audit or `assay run`."
             raise UsageError("an endpoint cannot be asked here.", remedy, code="unsupported")
         budget = settings.budget_for(self.model)
-        asked = self.desk.ask(
+        answered = self.desk.ask(
             self.model,
-            lambda rows: columns_of(plan, self.store.arrays, rows.start, rows.stop),
+            partial(self.columns, plan),
             missing,
-            since=since,
-            until=until,
+            since=used.since,
+            until=used.until,
             advance=self.progress.advance,
             waits=waits_of(self.progress),
         )
-        with closing(asked):  # what it cannot store is an error here, and not in a destructor
-            for rows, queries, answers in asked:
+        with closing(answered):  # what it cannot store is an error here, and not in a destructor
+            for rows, queries, answers in answered:
                 yield ComputedBlock(rows.start, rows.stop, queries, answers, budget)
 
     def _count(self, key: str, plan: AnyPlan, block: range, answers: Answers) -> None:
         """Stored answers count towards the budget, as it is the whole run's."""
         if self.model.endpoint and self.desk is not None:
-            requests, read, written = answers["billed"].sum(axis=0).tolist()
-            if requests and not read:  # the server does not count
-                columns = columns_of(plan, self.store.arrays, block.start, block.stop)
-                read, written = self.desk.estimate(self.model, columns)
-            self.desk.spending.reuse_block((key, block.start), read, written)
+            n_requests, *tokens = answers["billed"].sum(axis=0).tolist()
+            if n_requests and not tokens[0]:  # the server does not count
+                tokens = self.desk.estimate(self.model, self.columns(plan, block))
+            self.desk.spending.reuse_block((key, block.start), *tokens)
 
     def _compute(self, plan: AnyPlan, missing: list[range], settings: EngineSettings) -> Generator[ComputedBlock]:
         budget = self.backed_off.get(plan.digest, 0)
@@ -275,7 +300,7 @@ class LiveAsk:
         if stored is None:
             return None
         entry, checksum = stored
-        if entry.queries != columns_of(plan, self.store.arrays, block.start, block.stop).digest():
+        if entry.queries != self.columns(plan, block).digest():
             warnings.warn(
                 f"{copies[0]}: it holds answers to other questions; its questions are asked again.", stacklevel=2
             )
@@ -307,8 +332,8 @@ def endpoint_notes(label: str, answers: Answers, failed: str = "") -> Iterator[s
     words = {**_WORDS, **({Status.FAILED: failed} if failed else {})}
     counts = {status: int((answers.status == status).sum()) for status in Status if status is not Status.OK}
     if any(counts.values()):
-        said = "; ".join(f"{count:,} {words[status]}" for status, count in counts.items() if count)
-        yield f"{label}: of {plural(len(answers), 'answer')}, {said}"
+        exceptions = "; ".join(f"{count:,} {words[status]}" for status, count in counts.items() if count)
+        yield f"{label}: of {plural(len(answers), 'answer')}, {exceptions}"
     if "mass" in answers.arrays and len(mass := answers["mass"][answers["mass"] == answers["mass"]]):
         low, middle = float(mass.min()), float(np.median(mass))
         if low < 0.9:
@@ -319,21 +344,20 @@ def endpoint_notes(label: str, answers: Answers, failed: str = "") -> Iterator[s
         served[" ".join(filter(None, (model.model, model.fingerprint)))] += model.n
     del served[""]
     if len(served) > 1:
-        said = ", ".join(f"{name} ({count:,})" for name, count in served.most_common())
-        yield f"{label}: the served model changed during the run: {said}"
+        models = ", ".join(f"{name} ({count:,})" for name, count in served.most_common())
+        yield f"{label}: the served model changed during the run: {models}"
 
 
 def served_models(answers: Answers) -> list[ServedModel]:
     """The models that gave an endpoint's answers; questions without a reply do not count."""
     rows = np.flatnonzero(answers.status != Status.FAILED)
     columns = (answers[name][rows].tolist() for name in ("model", "fingerprint", "server", "at"))
-    found: dict[tuple[bytes, bytes, bytes], tuple[int, float, float]] = {}
+    times: dict[tuple[bytes, bytes, bytes], list[float]] = {}
     for model, fingerprint, server, at in zip(*columns, strict=True):
-        n, first, last = found.get((model, fingerprint, server), (0, at, at))
-        found[model, fingerprint, server] = n + 1, min(first, at), max(last, at)
+        times.setdefault((model, fingerprint, server), []).append(at)
     return [
-        ServedModel(_text(model), _text(fingerprint), _text(server), n, first, last)
-        for (model, fingerprint, server), (n, first, last) in found.items()
+        ServedModel(_text(model), _text(fingerprint), _text(server), len(at), min(at), max(at))
+        for (model, fingerprint, server), at in times.items()
     ]
 
 
@@ -352,7 +376,7 @@ _WORDS = {
 
 
 @dataclass
-class StoredAsk:
+class StoredAsk(BaseAsk):
     """Answers only from the blocks that a run `used`, to score again without the model. `sizes` is as in `LiveAsk`."""
 
     model: ModelSpec
@@ -361,14 +385,6 @@ class StoredAsk:
     settings: EngineSettings = field(default_factory=EngineSettings)
     others: Mapping[str, ModelSpec] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self.model.abilities
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        return self.model.endpoint.ways if self.model.endpoint else ()
 
     def of(self, model: str) -> StoredAsk:
         if model not in self.others:
@@ -387,28 +403,28 @@ class StoredAsk:
         used, parts = self.used.get(key, UsedBlocks({})).blocks, []
         for block in _blocks(len(plan), size):
             span = block.start, block.stop
+            questions = f"questions {block.start} to {block.stop}"
             if span not in used:
-                raise _unfinished(label, f"the run did not ask questions {block.start} to {block.stop}")
+                raise _unfinished(label, f"the run did not ask {questions}")
             try:
-                stored = read_block(self.store.copies(used[span]), *span)
+                parts.append(self.store.require(used[span], partial(read_block, lo=block.start, hi=block.stop)).answers)
             except BadBlockError:
-                raise _unfinished(label, f"questions {block.start} to {block.stop} are damaged") from None
-            if stored is None and span in self.store.newest(key):
-                raise _stale(label, block)
-            if stored is None:
-                raise _unfinished(label, f"questions {block.start} to {block.stop} are missing")
-            parts.append(stored[0].answers)
+                raise _unfinished(label, f"{questions} are damaged") from None
+            except ReplacedBlockError:
+                raise _stale(label, questions) from None
+            except LostBlockError:
+                raise _unfinished(label, f"{questions} are missing") from None
         return Answers.joined(parts)
 
 
-def _unfinished(label: str, why: str) -> UsageError:
+def _unfinished(label: str, reason: str) -> UsageError:
     remedy = "Repeat the run's `assay run` command first: it computes the missing answers."
-    return UsageError(f"the answers to {label} are not all stored ({why}).", remedy, code="unfinished-run")
+    return UsageError(f"the answers to {label} are not all stored ({reason}).", remedy, code="unfinished-run")
 
 
-def _stale(label: str, block: range) -> DataError:
+def _stale(label: str, questions: str) -> DataError:
     problem = (
-        f"the answers to {label} that this run used (questions {block.start} to {block.stop}) are not stored any more; "
+        f"the answers to {label} that this run used ({questions}) are not stored any more; "
         "there are other answers to the same questions, which are not this run's."
     )
     remedy = "Use a copy of the run that `assay export` made, or repeat the run with another --out."

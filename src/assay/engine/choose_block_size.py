@@ -58,9 +58,9 @@ def block_size(ability: str, device: str, parameters: int | None, length: float)
 
 def mean_length(columns: QueryColumns) -> float:
     """The mean number of characters of a question, plus those of the longest text that may be written."""
-    texts = [each for each in vars(columns).values() if isinstance(each, StringColumn)]
-    total = sum(int(np.array([len(text) for text in each.values], np.int64)[each.index].sum()) for each in texts)
+    texts = [column for column in vars(columns).values() if isinstance(column, StringColumn)]
+    total = sum(int(np.array([len(text) for text in column.values], np.int64)[column.index].sum()) for column in texts)
     if isinstance(columns, ChoiceColumns):
         total += int(np.array([len(option) for option in columns.choices], np.int64)[columns.options].sum())
-    written = LETTERS_A_TOKEN * columns.tokens if isinstance(columns, TextColumns) else 0
-    return total / len(columns) + written
+    n_written = LETTERS_A_TOKEN * columns.tokens if isinstance(columns, TextColumns) else 0
+    return total / len(columns) + n_written

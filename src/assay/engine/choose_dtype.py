@@ -55,7 +55,7 @@ class DtypeTrial:
 
     answers: Answers | None
     seconds: float = 0.0
-    why: str = ""
+    reason: str = ""
 
 
 def choose_dtype(model: ModelSpec, plan: AnyPlan, questions: int, arrays: ArraySource, compute: Compute) -> ModelSpec:
@@ -72,37 +72,37 @@ def choose_dtype(model: ModelSpec, plan: AnyPlan, questions: int, arrays: ArrayS
     if exact.answers is None:
         stored = model.checkpoint_dtype or FLOAT32
         return with_dtype(
-            model, stored, f"{stored}, as the weights are stored: not checked, because float32 {exact.why}"
+            model, stored, f"{stored}, as the weights are stored: not checked, because float32 {exact.reason}"
         )
     return _fastest(model, plan.ability, exact, sample, compute)
 
 
 def _fastest(model: ModelSpec, ability: str, exact: DtypeTrial, sample: Sequence[range], compute: Compute) -> ModelSpec:
-    asked = plural(sum(map(len, sample)), "question")
+    questions = plural(sum(map(len, sample)), "question")
     best, agrees, reasons = FLOAT32, "", []
     fastest, waiting = exact.seconds, [FLOAT16, TF32]
     while waiting:
         kind = waiting.pop(0)
-        tried = _tried(with_dtype(model, kind), sample, compute)
-        if tried.answers is None or exact.answers is None:
-            reasons.append(f"{kind} {tried.why}")
-            waiting += [BFLOAT16] if kind == FLOAT16 and tried.why == _UNFIT["bad-scores"] else []
+        trial = _tried(with_dtype(model, kind), sample, compute)
+        if trial.answers is None or exact.answers is None:
+            reasons.append(f"{kind} {trial.reason}")
+            waiting += [BFLOAT16] if kind == FLOAT16 and trial.reason == _UNFIT["bad-scores"] else []
             continue
-        apart = distance(ability, exact.answers, tried.answers)
+        apart = distance(ability, exact.answers, trial.answers)
         if apart.difference > TOLERANCE[kind]:
             reasons.append(
                 f"{kind} moves more than 1% of the scores by over {TOLERANCE[kind]} ({apart.difference:.2g})"
             )
         elif apart.lead > TOLERANCE[kind]:
             reasons.append(f"{kind} changes a decision where the lead is {apart.lead:.2g}")
-        elif tried.seconds >= fastest:
+        elif trial.seconds >= fastest:
             reasons.append(f"{kind} is not faster than {best}")
         else:
-            best, fastest = kind, tried.seconds
+            best, fastest = kind, trial.seconds
             agrees = f"99% of the scores are within {apart.difference:.1g} of float32's"
     rest = f" ({'; '.join(reasons)})" if reasons and best == FLOAT32 else ""
-    why = f"{best}: {agrees or 'no faster type agrees with it'}, checked with {asked}{rest}"
-    return with_dtype(model, best, why)
+    reason = f"{best}: {agrees or 'no faster type agrees with it'}, checked with {questions}{rest}"
+    return with_dtype(model, best, reason)
 
 
 def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> DtypeTrial:
@@ -114,7 +114,7 @@ def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> Dtype
     except AssayError as error:
         if error.code not in _UNFIT:
             raise
-        return DtypeTrial(None, why=_UNFIT[error.code])
+        return DtypeTrial(None, reason=_UNFIT[error.code])
     return DtypeTrial(answers, time.perf_counter() - began)
 
 
@@ -125,40 +125,42 @@ _UNFIT = {
 }
 
 
-def evenly_spaced_ranges(total: int, wanted: int) -> list[range]:
+def evenly_spaced_ranges(total: int, n_questions: int) -> list[range]:
     """Ranges of about `wanted` questions in all, evenly spread; at least LEAST, at most MOST.
 
     >>> evenly_spaced_ranges(100_000, 800)[:2], sum(map(len, evenly_spaced_ranges(1000, 10**6)))
     ([range(0, 100), range(14271, 14371)], 1000)
     """
-    size = min(total, max(LEAST, min(MOST, wanted))) // RANGES
+    size = min(total, max(LEAST, min(MOST, n_questions))) // RANGES
     starts = np.linspace(0, total - size, RANGES).astype(int).tolist()
     return [range(start, start + size) for start in starts]
 
 
-def distance(ability: str, exact: Answers, other: Answers) -> ScoreDistance:
+def distance(ability: str, exact: Answers, approximate: Answers) -> ScoreDistance:
     """How far apart the scores of a sample are, as metrics use them."""
     if ability == "text":  # texts are the same or not; there is no lead to look at
-        return ScoreDistance(float((exact["text"] != other["text"]).mean() > 1 - SHARE), 0.0)
+        return ScoreDistance(float((exact["text"] != approximate["text"]).mean() > 1 - SHARE), 0.0)
     if ability == "embed":
         length = np.linalg.norm(exact["vector"], axis=1)
-        return ScoreDistance(_most(np.linalg.norm(exact["vector"] - other["vector"], axis=1) / length), 0.0)
+        return ScoreDistance(_most(np.linalg.norm(exact["vector"] - approximate["vector"], axis=1) / length), 0.0)
     if ability == "fill":
-        return _filled(exact, other)
-    one, two = (_probabilities(ability, each["score"]) for each in (exact, other))
-    ordered = np.sort(one, axis=1)
-    changed = one.argmax(axis=1) != two.argmax(axis=1)
+        return _filled(exact, approximate)
+    exact_values, approximate_values = (_probabilities(ability, answers["score"]) for answers in (exact, approximate))
+    ordered = np.sort(exact_values, axis=1)
+    changed = exact_values.argmax(axis=1) != approximate_values.argmax(axis=1)
     leads = (ordered[:, -1] - ordered[:, -2])[changed]
-    return ScoreDistance(_most(np.abs(one - two)), float(leads.max(initial=0.0)))
+    return ScoreDistance(_most(np.abs(exact_values - approximate_values)), float(leads.max(initial=0.0)))
 
 
-def _filled(exact: Answers, other: Answers) -> ScoreDistance:
+def _filled(exact: Answers, approximate: Answers) -> ScoreDistance:
     """Of words that fill a mask: their probabilities, and which are among the best."""
-    same = exact["token"][:, :, None] == other["token"][:, None, :]  # (row, word, word of the other)
-    there = same.any(axis=2)
-    found = np.where(there, (same * other["probability"][:, None, :]).sum(axis=2), other["probability"][:, -1:])
-    leads = (exact["probability"] - exact["probability"][:, -1:])[~there]
-    return ScoreDistance(_most(np.abs(exact["probability"] - found)), float(leads.max(initial=0.0)))
+    same = exact["token"][:, :, None] == approximate["token"][:, None, :]  # (row, word, word of the other)
+    is_shared = same.any(axis=2)
+    values = np.where(
+        is_shared, (same * approximate["probability"][:, None, :]).sum(axis=2), approximate["probability"][:, -1:]
+    )
+    leads = (exact["probability"] - exact["probability"][:, -1:])[~is_shared]
+    return ScoreDistance(_most(np.abs(exact["probability"] - values)), float(leads.max(initial=0.0)))
 
 
 def _probabilities(ability: str, scores: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -88,7 +88,7 @@ class Claims:
                 self._look()
             if digest in self.journal:
                 return Turn.USE
-            if any(other.path.name < self.path.name for other in self._claiming(digest)):
+            if any(program.path.name < self.path.name for program in self._claiming(digest)):
                 return Turn.WAIT
         if not self.claim(digest):
             return Turn.SEND
@@ -102,7 +102,7 @@ class Claims:
             return Turn.USE
         if not rivals:
             return Turn.SEND
-        if min(other.path.name for other in rivals) < self.path.name:
+        if min(program.path.name for program in rivals) < self.path.name:
             self.release(digest)
         return Turn.WAIT
 
@@ -126,9 +126,9 @@ class Claims:
     def close(self) -> None:
         """Remove this program's claims, and those of killed ones; nothing is claimed any more."""
         self._working = False
-        for other in self._others.values():
-            other.close()
-            remove_if_free(other.path)
+        for program in self._others.values():
+            program.close()
+            remove_if_free(program.path)
         self._others = {}
         if self._handle is not None:
             let_go(self._handle, self.path)
@@ -161,8 +161,8 @@ class Claims:
                 if not remove_if_free(names[name]):
                     with suppress(FileNotFoundError):  # it has just ended
                         self._others[name] = _Other(names[name])
-        for other in self._others.values():
-            other.read()
+        for program in self._others.values():
+            program.read()
         if changed or self._others:
             self.journal.refresh()
 
@@ -179,13 +179,13 @@ class Claims:
 
     def _claiming(self, digest: str) -> Iterator[_Other]:
         """Other living programs that have claimed a request."""
-        for name, other in list(self._others.items()):
-            if digest in other.claimed:
-                if remove_if_free(other.path):
+        for name, program in list(self._others.items()):
+            if digest in program.claimed:
+                if remove_if_free(program.path):
                     self._others.pop(name).close()
                     self._folder_at = -1
                 else:
-                    yield other
+                    yield program
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -1,4 +1,6 @@
-"""How many requests are sent at once: few at first, more while all goes well, fewer if a server is overloaded.
+"""When requests are sent to an endpoint: how many at once, how often again, and when it is given up.
+
+Few are sent at once at first, more while all goes well, fewer if the server is overloaded.
 
 Like TCP: the number doubles in every round trip until the server first objects, which halves it. From then on it grows
 back to that level in some round trips, and slowly beyond it; every objection or failure lowers it by a tenth, at least
@@ -15,8 +17,24 @@ import asyncio
 import math
 import random
 from collections import deque
+from dataclasses import dataclass
 
-START, MOST = 8, 256
+from assay.models.base import RetryableError
+
+# --- limits of retries and of patience
+
+MAX_ATTEMPTS = 6
+"""How often a failed request is sent; being asked to wait does not count as a failure."""
+MAX_FAILURES_IN_A_ROW = 20
+"""Asking ends after this many failed requests without a success between them."""
+MAX_SILENCE = 600.0
+"""Seconds without any usable reply after which asking ends, and without a word from the server after which a request
+has failed, however many attempts that were.
+"""
+GRACE = 10.0
+"""Seconds for requests under way when asking ends early."""
+CREDIBLE = 1.0
+"""A pause of at least this many seconds, from a server that answers others meanwhile, is not lengthened."""
 PAUSE = 2.0
 """A pause of at least this many seconds applies to all requests; a shorter one only to the request itself."""
 PART = 0.25
@@ -26,6 +44,9 @@ LONG_AGO = 1.0
 LONGEST = 30.0
 """The longest pause in seconds that the server has not asked for."""
 
+# --- how many at once
+
+START, MOST = 8, 256
 QUEUED, LONG = 4.0, 10.0
 """A reply that took so many times as long as the quickest, and so many seconds, waited in the server's own queue."""
 
@@ -42,30 +63,30 @@ class ConcurrencyLimiter:
         self._quickest = math.inf
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def enter(self) -> float:
+    async def acquire(self) -> float:
         """Wait for a slot; returns the time when it was granted."""
         loop = asyncio.get_running_loop()
-        place = loop.create_future()
-        self._waiting.append(place)
+        slot = loop.create_future()
+        self._waiting.append(slot)
         self._wake()
         try:
-            await place
+            await slot
         except asyncio.CancelledError:
-            if not place.cancelled():  # the slot was had already
-                self.leave()
+            if not slot.cancelled():  # it was granted already
+                self.release()
             raise
         if self._succeeded_at is None:
             self._succeeded_at = loop.time()
         return loop.time()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         self.under_way -= 1
         self._wake()
 
-    def succeeded(self, began: float) -> None:
-        """A request that was sent at `began` was answered. One that was queued is no reason to send more at once."""
+    def succeeded(self, sent_at: float) -> None:
+        """A request that was sent at `sent_at` was answered. One that was queued is no reason to send more at once."""
         now = asyncio.get_running_loop().time()
-        took, self._succeeded_at = now - began, now
+        took, self._succeeded_at = now - sent_at, now
         if self._backed_off_until > now:
             self._backed_off_until = now
             self._wake()
@@ -78,10 +99,10 @@ class ConcurrencyLimiter:
             self.limit = min(self.most, self.limit + more)
             self._wake()
 
-    def objected(self, began: float, *, after: float | None = None, failed: bool = False) -> None:
-        """A request that was sent at `began` was rejected or failed."""
+    def rejected(self, sent_at: float, *, after: float | None = None, failed: bool = False) -> None:
+        """A request that was sent at `sent_at` was rejected or failed."""
         loop = asyncio.get_running_loop()
-        if began >= self._lowered_at:
+        if sent_at >= self._lowered_at:
             lower = 0.5 * self.limit if self._doubling and not failed else min(0.9 * self.limit, self.limit - 1.0)
             self._too_many, self.limit = self.limit, max(1.0, lower)
             self._lowered_at, self._doubling = loop.time(), self._doubling and failed
@@ -99,10 +120,32 @@ class ConcurrencyLimiter:
         if asyncio.get_running_loop().time() < max(self._paused_until, self._backed_off_until):
             return
         while self._waiting and self.under_way < int(self.limit):
-            place = self._waiting.popleft()
-            if not place.cancelled():
+            slot = self._waiting.popleft()
+            if not slot.cancelled():
                 self.under_way += 1
-                place.set_result(None)
+                slot.set_result(None)
+
+
+@dataclass
+class Attempts:
+    """What has been tried for one request; moments by the loop's clock."""
+
+    tried_at: float
+    silent_since: float = 0.0  # 0: it was not sent since the server's last word
+    failures: int = 0
+    pauses: int = 0
+
+    def failed(self, error: RetryableError, now: float, last_reply_at: float) -> None:
+        """Count an attempt; `last_reply_at` is when the last usable reply to any request came."""
+        if error.after is not None and error.after >= CREDIBLE and last_reply_at > self.tried_at:
+            self.pauses = 0  # the server has answered others since: its pauses are what it needs
+        self.tried_at = now
+        self.failures += not error.overloaded
+        self.pauses += error.overloaded
+        if not error.silent:
+            self.silent_since = 0.0
+        elif now >= self.silent_since + MAX_SILENCE:
+            self.failures = MAX_ATTEMPTS
 
 
 def delay(attempt: int, after: float | None) -> float:

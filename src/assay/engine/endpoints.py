@@ -18,12 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from assay.asking.progress import EVERY, duration
-from assay.asking.queries import Answer, Answers, ChoiceColumns, QueryColumns, Scoring, Status, TextColumns
+from assay.asking.queries import Answer, Answers, ChoiceColumns, Query, QueryColumns, Status, TextColumns
 from assay.engine.claims import LOOK, Claims, Turn, remove_leftovers
-from assay.engine.concurrency import ConcurrencyLimiter, delay
+from assay.engine.concurrency import (
+    GRACE,
+    MAX_ATTEMPTS,
+    MAX_FAILURES_IN_A_ROW,
+    MAX_SILENCE,
+    Attempts,
+    ConcurrencyLimiter,
+    delay,
+)
 from assay.engine.executor import answers_of, loop_in_thread
 from assay.engine.journal import BESIDE, Journal
-from assay.engine.requests import MAX_ATTEMPTS, MAX_SILENCE, Effort, RequestBlock, Row, StoppedError, next_of
 from assay.engine.spending import Spending, Till, billed
 from assay.errors import AssayError, ModelError
 from assay.models.base import (
@@ -39,10 +46,6 @@ from assay.results.formatting import plural
 
 TICK = 1.0
 """Seconds between two looks at the clock."""
-MAX_FAILURES_IN_A_ROW = 20
-"""Asking ends after this many failed requests without a success between them."""
-GRACE = 10.0
-"""Seconds for requests under way when asking ends early."""
 SYNC = 0.5
 """Seconds between two syncs of the journal to the disk."""
 
@@ -68,7 +71,7 @@ class EndpointExecutor:
         since: float = 0.0,
         until: float = inf,
         advance: Callable[[int], None] = lambda rows: None,
-        waits: Callable[[str], None] = lambda what: None,
+        waits: Callable[[str], None] = lambda state: None,
     ) -> Generator[tuple[range, str, Answers]]:
         """Yield ranges of questions with their digests and answers, each as soon as it is complete.
 
@@ -76,7 +79,7 @@ class EndpointExecutor:
         of answered rows, and `waits` every 15 seconds without an answer what is being waited for; both from another
         thread.
         """
-        model = self._model(spec)
+        model = self.model(spec)
         journal = Journal.of(self.root, spec, self._beside)
         remove_leftovers(journal.folder)
         try:
@@ -101,7 +104,7 @@ class EndpointExecutor:
     def _beside(self) -> Path | None:
         return self.run / BESIDE if self.run is not None else None
 
-    def _model(self, spec: ModelSpec) -> EndpointModel:
+    def model(self, spec: ModelSpec) -> EndpointModel:
         model = self.load(spec)
         if not isinstance(model, EndpointModel):
             raise missing_ability_error(spec.name, "an endpoint's")
@@ -110,9 +113,33 @@ class EndpointExecutor:
     def estimate(self, spec: ModelSpec, columns: QueryColumns) -> tuple[int, int]:
         """About how many input tokens and at most how many output tokens the requests for these questions have."""
         assert isinstance(columns, ChoiceColumns | TextColumns)
-        model, rows = self._model(spec), range(len(columns))
+        model, rows = self.model(spec), range(len(columns))
         calls = [call for row in rows for call in model.calls(columns.row(row), columns.scoring)]
         return sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
+
+
+@dataclass
+class RequestBlock:
+    """A range of questions that is being asked."""
+
+    rows: range
+    columns: ChoiceColumns | TextColumns
+    answers: dict[int, Answer] = field(default_factory=dict)
+
+
+@dataclass
+class _Row:
+    """A query, and the replies to its requests; it is the row `index` of its block."""
+
+    block: RequestBlock
+    index: int
+    query: Query
+    requests: list[EndpointRequest]
+    replies: dict[int, Reply | None] = field(default_factory=dict)
+
+
+class _StoppedError(Exception):
+    """Asking ends: nothing more is sent."""
 
 
 class _RequestLoop:
@@ -124,19 +151,19 @@ class _RequestLoop:
         journal: Journal,
         spending: Spending,
         advance: Callable[[int], None],
-        waits: Callable[[str], None] = lambda what: None,
+        waits: Callable[[str], None] = lambda state: None,
         period: tuple[float, float] = (0.0, inf),
     ) -> None:
         self.model, self.journal, self.spending = model, journal, spending
         self.advance, self.waits = advance, waits
         self.since, self.until = period
-        self.pace, self.till, self.claims = ConcurrencyLimiter(), Till(spending), Claims(journal)
+        self.limiter, self.till, self.claims = ConcurrencyLimiter(), Till(spending), Claims(journal)
         self.stopping = False
-        self.flying: dict[asyncio.Task[Any], float] = {}  # requests under way, and until when
+        self.deadlines: dict[asyncio.Task[Any], float] = {}  # of the requests under way
         self.overdue: set[asyncio.Task[Any]] = set()
-        self.shared: dict[str, asyncio.Future[Reply | None]] = {}  # equal calls under way
-        self.wanted = self.elsewhere = 0  # requests without a reply, and those that other programs send
-        self.in_a_row, self.last_words, self.heard_at, self.answered_at = 0, "", 0.0, 0.0
+        self.shared: dict[str, asyncio.Future[Reply | None]] = {}  # equal requests under way
+        self.unanswered = self.elsewhere = 0  # requests without a reply, and those that other programs send
+        self.failures_in_a_row, self.last_error, self.last_reply_at, self.last_answer_at = 0, "", 0.0, 0.0
 
     def run(
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]
@@ -147,10 +174,10 @@ class _RequestLoop:
             work: Future[None] = asyncio.run_coroutine_threadsafe(self._work(columns, blocks, ready.put), loop)
             work.add_done_callback(lambda done: ready.put(None))
             try:
-                while (block := next_of(ready)) is not None:
-                    given = [block.answers[place] for place in range(len(block.rows))]
-                    answers = answers_of(given, block.columns, self.model.spec.name, of_endpoint=True)
-                    yield block.rows, block.columns.digest(), answers
+                while (block := _next_of(ready)) is not None:
+                    answers = [block.answers[row] for row in range(len(block.rows))]
+                    arrays = answers_of(answers, block.columns, self.model.spec.name, of_endpoint=True)
+                    yield block.rows, block.columns.digest(), arrays
                 work.result()
             finally:
                 if not work.done():
@@ -165,11 +192,13 @@ class _RequestLoop:
     async def _work(
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[RequestBlock], None]
     ) -> None:
-        self.heard_at = self.answered_at = asyncio.get_running_loop().time()
+        self.last_reply_at = self.last_answer_at = asyncio.get_running_loop().time()
         self.full = asyncio.Event()
-        calls = self._calls(columns, blocks)
-        self.workers = [asyncio.create_task(self._worker(calls, done)) for _ in range(self.pace.most)]
-        beside = [asyncio.create_task(each) for each in (self._sync(), self._watch(), self.full.wait())]
+        requests = self._requests(columns, blocks)
+        self.workers = [asyncio.create_task(self._worker(requests, done)) for _ in range(self.limiter.most)]
+        beside: list[asyncio.Task[Any]] = [
+            asyncio.create_task(work) for work in (self._sync(), self._watch(), self.full.wait())
+        ]
         working = asyncio.create_task(asyncio.wait(self.workers, return_when=asyncio.FIRST_EXCEPTION))
         try:
             await asyncio.wait([working, *beside], return_when=asyncio.FIRST_COMPLETED)
@@ -179,9 +208,8 @@ class _RequestLoop:
                 task.cancel()
             await asyncio.gather(*self.workers, return_exceptions=True)
         finally:
-            working.cancel()
-            for other in beside:
-                other.cancel()
+            for helper in (working, *beside):
+                helper.cancel()
             await asyncio.wait([working, *beside])
             await asyncio.get_running_loop().shutdown_default_executor()  # where the journal may be synced still
             self.claims.close()
@@ -189,9 +217,9 @@ class _RequestLoop:
                 self.journal.sync()
         if (complaint := self.journal.complaint()) is not None:
             raise complaint
-        errors = [task.exception() for task in (*self.workers, *beside) if not task.cancelled()]
-        for error in errors:
-            if error is not None and not isinstance(error, StoppedError):
+        ended: list[asyncio.Task[Any]] = [*self.workers, *beside]
+        for error in [task.exception() for task in ended if not task.cancelled()]:
+            if error is not None and not isinstance(error, _StoppedError):
                 raise error
 
     def _stop(self) -> None:
@@ -200,7 +228,7 @@ class _RequestLoop:
         """
         self.stopping = True
         for task in self.workers:
-            if task not in self.flying:
+            if task not in self.deadlines:
                 task.cancel()
 
     async def _sync(self) -> None:
@@ -216,72 +244,74 @@ class _RequestLoop:
         while True:
             await asyncio.sleep(TICK)
             now = loop.time()
-            for task in [task for task, until in self.flying.items() if now >= until and task not in self.overdue]:
-                self.overdue.add(task)  # whatever drips
-                task.cancel()
-            if self.wanted and now - self.heard_at >= MAX_SILENCE:
-                raise self._gave_up(f"it has given none for {MAX_SILENCE / 60:.0f} minutes")
-            if now - max(spoke_at, self.answered_at) >= EVERY:
+            for task, deadline in self.deadlines.items():
+                if now >= deadline and task not in self.overdue:
+                    self.overdue.add(task)  # whatever drips
+                    task.cancel()
+            if self.unanswered and now - self.last_reply_at >= MAX_SILENCE:
+                raise self._no_answer_error(f"it has given none for {MAX_SILENCE / 60:.0f} minutes")
+            if now - max(spoke_at, self.last_answer_at) >= EVERY:
                 self.waits(self._waiting(now))
                 spoke_at = now
 
     def _waiting(self, now: float) -> str:
         """What is being waited for, since when, the server's last words, and when asking ends."""
-        if not self.wanted:
+        if not self.unanswered:
             sent = plural(self.elsewhere, "request")
             return f"waiting for replies to {sent} that another program has sent, or for its end"
-        silent = now - self.heard_at
-        said = f"its last reply: {self.last_words}" if self.last_words else "it has said nothing else"
-        requests = f"{len(self.flying):,} requests under way, {self.wanted - len(self.flying):,} waiting"
-        left = duration(max(0.0, MAX_SILENCE - silent))
-        return f"no usable reply for {duration(silent)} ({requests}); {said}; assay gives up in {left}"
+        silent, under_way = now - self.last_reply_at, len(self.deadlines)
+        last_error = f"its last reply: {self.last_error}" if self.last_error else "it has said nothing else"
+        requests = f"{under_way:,} requests under way, {self.unanswered - under_way:,} waiting"
+        rest = duration(max(0.0, MAX_SILENCE - silent))
+        return f"no usable reply for {duration(silent)} ({requests}); {last_error}; assay gives up in {rest}"
 
-    def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[Row, int]]:
-        """Every call of every row, created when a worker takes it."""
+    def _requests(
+        self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]
+    ) -> Iterator[tuple[_Row, int]]:
+        """Every request of every row, created when a worker takes it."""
         for rows in blocks:
-            asked = columns(rows)
-            if not isinstance(asked, ChoiceColumns | TextColumns):
-                raise missing_ability_error(self.model.spec.name, asked.ability)
-            block = RequestBlock(rows, asked)
-            for place in range(len(rows)):
-                query = asked.row(place)
-                calls = list(self.model.calls(query, asked.scoring))
-                row = Row(block, place, query, calls, [None] * len(calls), len(calls))
-                yield from ((row, number) for number in range(len(calls)))
+            queries = columns(rows)
+            if not isinstance(queries, ChoiceColumns | TextColumns):
+                raise missing_ability_error(self.model.spec.name, queries.ability)
+            block = RequestBlock(rows, queries)
+            for i in range(len(rows)):
+                query = queries.row(i)
+                row = _Row(block, i, query, list(self.model.calls(query, queries.scoring)))
+                yield from ((row, number) for number in range(len(row.requests)))
 
-    async def _worker(self, calls: Iterator[tuple[Row, int]], done: Callable[[RequestBlock], None]) -> None:
-        for row, number in calls:  # shared: each takes the next call that nobody has taken
-            row.replies[number] = await self._reply(row.calls[number])
-            row.left -= 1
-            if row.left == 0:
-                self._answered(row, row.block.columns.scoring, done)
+    async def _worker(self, requests: Iterator[tuple[_Row, int]], done: Callable[[RequestBlock], None]) -> None:
+        for row, number in requests:  # shared: each takes the next request that nobody has taken
+            row.replies[number] = await self._reply(row.requests[number])
+            if len(row.replies) == len(row.requests):
+                self._answer(row)
+                if len(row.block.answers) == len(row.block.rows):
+                    done(row.block)
             if self.stopping:
                 return
 
-    def _answered(self, row: Row, scoring: Scoring, done: Callable[[RequestBlock], None]) -> None:
-        replies = [reply for reply in row.replies if reply is not None]
-        whole = len(replies) == len(row.calls)
-        answer = self.model.read(row.query, scoring, replies) if whole else Answer(Status.FAILED)
+    def _answer(self, row: _Row) -> None:
+        replies = [reply for _, reply in sorted(row.replies.items()) if reply is not None]
+        answer = Answer(Status.FAILED)
+        if len(replies) == len(row.requests):
+            answer = self.model.read(row.query, row.block.columns.scoring, replies)
         cost = len(replies), sum(reply.input_tokens for reply in replies), sum(reply.output_tokens for reply in replies)
-        row.block.answers[row.place] = replace(answer, billed=cost)
-        self.answered_at = asyncio.get_running_loop().time()
+        row.block.answers[row.index] = replace(answer, billed=cost)
+        self.last_answer_at = asyncio.get_running_loop().time()
         self.advance(1)
-        if len(row.block.answers) == len(row.block.rows):
-            done(row.block)
 
-    async def _reply(self, call: EndpointRequest) -> Reply | None:
-        """The stored reply to a call, or a new one; None if all attempts failed."""
-        digest = call.digest(self.model.spec.place)
+    async def _reply(self, request: EndpointRequest) -> Reply | None:
+        """The stored reply to a request, or a new one; None if all attempts failed."""
+        digest = request.digest(self.model.spec.place)
         if digest in self.shared:
             return await asyncio.shield(self.shared[digest])
-        stored = self._stored(call, digest)
+        stored = self._stored(request, digest)
         if stored is not None:
             return stored
         shared = self.shared[digest] = asyncio.get_running_loop().create_future()
         try:
-            reply = await self._claimed(call, digest)
+            reply = await self._claim_and_send(request, digest)
         except BaseException as error:
-            shared.set_exception(StoppedError() if isinstance(error, asyncio.CancelledError) else error)
+            shared.set_exception(_StoppedError() if isinstance(error, asyncio.CancelledError) else error)
             shared.exception()  # nobody may be waiting for it
             raise
         else:
@@ -290,13 +320,13 @@ class _RequestLoop:
         finally:
             del self.shared[digest]
 
-    def _stored(self, call: EndpointRequest, digest: str) -> Reply | None:
+    def _stored(self, request: EndpointRequest, digest: str) -> Reply | None:
         stored = self.journal.get(digest, self.since, self.until)
         if stored is not None:
-            self.spending.reuse(call, billed(stored))
+            self.spending.reuse(request, billed(stored))
         return stored
 
-    async def _claimed(self, call: EndpointRequest, digest: str) -> Reply | None:
+    async def _claim_and_send(self, request: EndpointRequest, digest: str) -> Reply | None:
         """The reply that another program sends for, or a new one."""
         if self.since:  # everything is asked again, whatever others ask
             self.claims.claim(digest)
@@ -306,77 +336,77 @@ class _RequestLoop:
                 while (turn := self.claims.take(digest)) is Turn.WAIT:
                     await asyncio.sleep(LOOK)
                     if self.stopping:
-                        raise StoppedError
+                        raise _StoppedError
             finally:
                 self.elsewhere -= 1
             if turn is Turn.USE:
-                return self._stored(call, digest)
-        if not self.wanted:
-            self.heard_at = asyncio.get_running_loop().time()
-        self.wanted += 1
+                return self._stored(request, digest)
+        if not self.unanswered:
+            self.last_reply_at = asyncio.get_running_loop().time()
+        self.unanswered += 1
         reply = None
         try:
-            reply = await self._sent(call, digest)
+            reply = await self._send_with_retries(request, digest)
         finally:
-            self.wanted -= 1
+            self.unanswered -= 1
             if reply is None:
                 self.claims.release(digest)
             else:
                 self.claims.forget(digest)
         return reply
 
-    async def _sent(self, call: EndpointRequest, digest: str) -> Reply | None:
-        effort = Effort(asyncio.get_running_loop().time())
+    async def _send_with_retries(self, request: EndpointRequest, digest: str) -> Reply | None:
+        """The reply to a request; None if all attempts failed."""
+        loop = asyncio.get_running_loop()
+        attempts = Attempts(loop.time())
         while not self.stopping:
+            sent_at = await self._slot(request)
+            attempts.silent_since = attempts.silent_since or sent_at
             try:
-                return await self._attempt(call, digest, effort)
+                reply = await self._send_once(request, digest, attempts.silent_since + MAX_SILENCE)
             except RetryableError as error:
-                self.last_words, after = str(error), error.after
-                effort.failed(error, asyncio.get_running_loop().time(), self.heard_at)
-            if effort.failures >= MAX_ATTEMPTS:
-                self.in_a_row += 1
-                if self.in_a_row >= MAX_FAILURES_IN_A_ROW:
-                    raise self._gave_up(f"{MAX_FAILURES_IN_A_ROW} requests in a row failed")
+                self.limiter.rejected(sent_at, after=error.after, failed=not error.overloaded)
+                self.last_error, retry_after = str(error), error.after
+                attempts.failed(error, loop.time(), self.last_reply_at)
+            else:
+                self.limiter.succeeded(sent_at)
+                self.failures_in_a_row, self.last_reply_at = 0, loop.time()
+                return reply
+            finally:
+                self.limiter.release()
+            if attempts.failures >= MAX_ATTEMPTS:
+                self.failures_in_a_row += 1
+                if self.failures_in_a_row >= MAX_FAILURES_IN_A_ROW:
+                    raise self._no_answer_error(f"{MAX_FAILURES_IN_A_ROW} requests in a row failed")
                 return None
-            if after is not None and after > MAX_SILENCE:
-                raise self._gave_up(f"it asks for a pause of {after:,.0f} seconds")
+            if retry_after is not None and retry_after > MAX_SILENCE:
+                raise self._no_answer_error(f"it asks for a pause of {retry_after:,.0f} seconds")
             if not self.stopping:
-                await asyncio.sleep(delay(effort.failures + effort.waits, after))
-        raise StoppedError
+                await asyncio.sleep(delay(attempts.failures + attempts.pauses, retry_after))
+        raise _StoppedError
 
-    async def _attempt(self, call: EndpointRequest, digest: str, effort: Effort) -> Reply:
-        """One attempt, as soon as budget and pace allow it."""
-        await self.till.reserve(call)
+    async def _slot(self, request: EndpointRequest) -> float:
+        """Wait until a request may be sent; returns the time then."""
+        await self.till.reserve(request)
         try:
-            began = await self.pace.enter()
-        except BaseException:
-            self.till.release(call)
-            raise
-        effort.silent_since = effort.silent_since or began
-        try:
+            sent_at = await self.limiter.acquire()
             if self.stopping:
-                self.till.release(call)
-                raise StoppedError
-            reply = await self._once(call, digest, effort.silent_since + MAX_SILENCE)
-        except RetryableError as error:
-            self.pace.objected(began, after=error.after, failed=not error.pressed)
+                self.limiter.release()
+                raise _StoppedError
+        except BaseException:
+            self.till.release(request)
             raise
-        else:
-            self.pace.succeeded(began)
-            self.in_a_row, self.heard_at = 0, asyncio.get_running_loop().time()
-            return reply
-        finally:
-            self.pace.leave()
+        return sent_at
 
-    async def _once(self, call: EndpointRequest, digest: str, until: float) -> Reply:
+    async def _send_once(self, request: EndpointRequest, digest: str, deadline: float) -> Reply:
         """Send, until a moment; `_stop` does not cancel this task meanwhile."""
         task = asyncio.current_task()
         assert task is not None
         cost: tuple[int, int] | None = None
         cut_off = False
-        self.flying[task] = until
+        self.deadlines[task] = deadline
         try:
-            reply = await self.model.send(call)
+            reply = await self.model.send(request)
             cost = billed(reply)
             try:
                 reply = self.journal.put(digest, reply, self.since)
@@ -397,9 +427,16 @@ class _RequestLoop:
             task.uncancel()
             raise RetryableError(f"no complete reply within {MAX_SILENCE:g} s", silent=True) from None
         finally:
-            del self.flying[task]
-            self.till.settle(call, cost, cut_off=cut_off)
+            del self.deadlines[task]
+            self.till.settle(request, cost, cut_off=cut_off)
 
-    def _gave_up(self, why: str) -> ModelError:
-        problem = f"{self.model.spec.place} gives no usable answers: {why}. The last reply: {self.last_words}"
+    def _no_answer_error(self, reason: str) -> ModelError:
+        problem = f"{self.model.spec.place} gives no usable answers: {reason}. The last reply: {self.last_error}"
         return ModelError(problem, "All answers are stored. Repeat the command later to resume.", code="no-answer")
+
+
+def _next_of(ready: queue.SimpleQueue[RequestBlock | None]) -> RequestBlock | None:
+    """The next block; waits in short steps, so that Ctrl-C works on every system."""
+    while True:
+        with suppress(queue.Empty):
+            return ready.get(timeout=0.2)

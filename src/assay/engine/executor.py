@@ -145,8 +145,8 @@ class LocalExecutor:
             return
         with answering(answerer, self.at_once) as answer:
             for block in blocks:
-                asked = columns(block)
-                yield ComputedBlock(block.start, block.stop, asked.digest(), answer(asked), budget)
+                queries = columns(block)
+                yield ComputedBlock(block.start, block.stop, queries.digest(), answer(queries), budget)
 
     def model(self, spec: ModelSpec) -> AnyModel:
         """The model in memory, loaded once."""
@@ -165,16 +165,16 @@ def _forwarded(
     """Blocks answered through tokens; the next block is tokenised while the model works on this one."""
 
     def prepare(block: range) -> tuple[range, QueryColumns, Tokens]:
-        asked = columns(block)
-        return block, asked, model.encode(asked)
+        queries = columns(block)
+        return block, queries, model.encode(queries)
 
     with ThreadPoolExecutor(1, "assay-encode") as encoder:
         ahead = deque(encoder.submit(prepare, block) for block in islice(blocks, 1))
         while ahead:
-            block, asked, tokens = ahead.popleft().result()
+            block, queries, tokens = ahead.popleft().result()
             ahead.extend(encoder.submit(prepare, following) for following in islice(blocks, 1))
             answers, budget = forward_all(model, tokens, budget)
-            yield ComputedBlock(block.start, block.stop, asked.digest(), answers, budget)
+            yield ComputedBlock(block.start, block.stop, queries.digest(), answers, budget)
 
 
 def forward_all(model: Model, tokens: Tokens, budget: int) -> tuple[Answers, int]:
@@ -195,20 +195,20 @@ def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
         except BatchTooLargeError as error:
             if len(rows) > 1 and tokens.scoring.batch is None:
                 raise
-            wanted = (
+            batch_text = (
                 "one question" if len(rows) == 1 else f"{len(rows)} questions at once, which this setting requires,"
             )
             problem = (
-                f"the memory of {model.spec.device} is too small for {model.spec.name}: {wanted} of "
+                f"the memory of {model.spec.device} is too small for {model.spec.name}: {batch_text} of "
                 f"{int(tokens.lengths[rows].max())} tokens did not fit."
             )
             remedy = "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model."
             key = "device" if len(rows) == 1 else "batch"
             raise ModelError(problem, remedy, code="out-of-memory", key=key) from error
-    place = np.argsort(np.concatenate(groups))  # of each row among the answers
+    order = np.argsort(np.concatenate(groups))  # of each row among the answers
     # Joining takes the widest of the batches' types: texts are as wide as the longest of their batch. The arrays lie in
     # memory as those of a block read from disk do: sums over them then have the same last bits.
-    arrays = {name: np.ascontiguousarray(np.concatenate([part[name] for part in parts])[place]) for name in parts[0]}
+    arrays = {name: np.ascontiguousarray(np.concatenate([part[name] for part in parts])[order]) for name in parts[0]}
     return Answers(np.zeros(len(tokens), np.uint8), arrays)
 
 
@@ -267,28 +267,28 @@ def loop_in_thread(name: str) -> Iterator[asyncio.AbstractEventLoop]:
 
     It is made and closed there, too, where no signal interrupts it: half a loop complains when it is thrown away.
     """
-    made: Future[asyncio.AbstractEventLoop] = Future()
+    started: Future[asyncio.AbstractEventLoop] = Future()
 
     def run() -> None:
         try:
             loop = asyncio.new_event_loop()
         except BaseException as error:  # handed on to the caller
-            made.set_exception(error)
+            started.set_exception(error)
             return
-        made.set_result(loop)
+        started.set_result(loop)
         with closing(loop):
             loop.run_forever()
 
-    def stop(made: Future[asyncio.AbstractEventLoop]) -> None:
-        if made.exception() is None:
-            made.result().call_soon_threadsafe(made.result().stop)
+    def stop(started: Future[asyncio.AbstractEventLoop]) -> None:
+        if started.exception() is None:
+            started.result().call_soon_threadsafe(started.result().stop)
 
     thread = Thread(target=run, name=name, daemon=True)
     try:
         thread.start()
-        yield made.result()
+        yield started.result()
     finally:
-        made.add_done_callback(stop)  # at once, or as soon as there is one
+        started.add_done_callback(stop)  # at once, or as soon as there is one
         with suppress(RuntimeError):  # interrupted while it was starting
             thread.join()
 
@@ -314,27 +314,29 @@ async def _cancel_all() -> None:
 
 
 def answers_of(
-    given: Sequence[Answer], columns: ChoiceColumns | TextColumns, name: str, *, of_endpoint: bool = False
+    answers: Sequence[Answer], columns: ChoiceColumns | TextColumns, name: str, *, of_endpoint: bool = False
 ) -> Answers:
     """Single answers as arrays; for endpoints also who answered, the total probability of options and the bill."""
     arrays: dict[str, NDArray[Any]] = {}
     if isinstance(columns, SampleColumns):
-        texts = [_bytes(text) for each in given for text in (each.texts or [""] * columns.samples)]
-        arrays["text"] = np.array(texts, np.bytes_).reshape(len(given), columns.samples)
+        texts = [_bytes(text) for answer in answers for text in (answer.texts or [""] * columns.samples)]
+        arrays["text"] = np.array(texts, np.bytes_).reshape(len(answers), columns.samples)
     elif isinstance(columns, TextColumns):
-        arrays["text"] = np.array([_text(each, name) for each in given], np.bytes_)
+        arrays["text"] = np.array([_text(answer, name) for answer in answers], np.bytes_)
     else:
         options = columns.options.shape[1]
-        arrays["score"] = np.array([_scores(each, options, name) for each in given], np.float32)
+        arrays["score"] = np.array([_scores(answer, options, name) for answer in answers], np.float32)
         if isinstance(columns, ListedColumns):
-            known = (Status.OK, Status.UNCLEAR)
-            arrays["mass"] = np.array([each.mass if each.status in known else math.nan for each in given], np.float32)
+            scored = (Status.OK, Status.UNCLEAR)
+            arrays["mass"] = np.array(
+                [answer.mass if answer.status in scored else math.nan for answer in answers], np.float32
+            )
     if of_endpoint:
         for name in ("model", "fingerprint", "server"):
-            arrays[name] = np.array([getattr(each.served, name).encode() for each in given], np.bytes_)
-        arrays["at"] = np.array([each.served.at for each in given], np.float64)
-        arrays["billed"] = np.array([each.billed for each in given], np.int64)
-    return Answers(np.array([each.status for each in given], np.uint8), arrays)
+            arrays[name] = np.array([getattr(answer.served, name).encode() for answer in answers], np.bytes_)
+        arrays["at"] = np.array([answer.served.at for answer in answers], np.float64)
+        arrays["billed"] = np.array([answer.billed for answer in answers], np.int64)
+    return Answers(np.array([answer.status for answer in answers], np.uint8), arrays)
 
 
 def _scores(answer: Answer, options: int, name: str) -> Sequence[float]:

@@ -40,8 +40,8 @@ class ExecutorRequest:
 
     def require_no_workers(self) -> None:
         """For executors that start no workers: refuse the options about these."""
-        for option, given in (("workers", self.workers), ("gpus-per-worker", self.gpus)):
-            if given is not None:
+        for option, value in (("workers", self.workers), ("gpus-per-worker", self.gpus)):
+            if value is not None:
                 problem = f"--{option} needs --executor ray."
                 raise UsageError(problem, "--executor ray", code="bad-option", key=option)
 
@@ -57,7 +57,7 @@ def executor_named(name: str, request: ExecutorRequest) -> Executor:
     """The executor that `--executor` names: NAME, or NAME:ADDRESS."""
     kind, _, address = name.partition(":")
     if kind not in executors() or not _fits(name, _module(kind).FORMS):
-        forms = [form for known in executors() for form in _module(known).FORMS]
+        forms = [form for own_kind in executors() for form in _module(own_kind).FORMS]
         close = "." if kind in executors() else suggest(kind, executors())
         problem = f"unknown executor {name!r}; expected {', '.join(forms[:-1])} or {forms[-1]}{close}"
         raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")

@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -36,6 +37,7 @@ from assay.results.formatting import plural
 _ENDING = ".journal"
 BESIDE = f"answers{_ENDING}"
 """The file of a run's folder for replies that could not be stored in the journal."""
+_at = attrgetter("at")
 _LINE = re.compile(rb"([0-9a-f]{8}) (\w{1,128}) (\d{1,20}\.\d{1,9}) (.*)\n", re.ASCII | re.DOTALL)
 """Checksum, digest, time, reply."""
 
@@ -143,10 +145,12 @@ class Journal:
     def refresh(self) -> None:
         """Read what other programs have stored since."""
         for path in sorted(self.folder.glob(f"*{_ENDING}")):
-            begin = self._read.get(path, 0)
-            if (path == self._own.path and self._own.is_open) or (begin and _size(path) == begin):
+            if path == self._own.path and self._own.is_open:
                 continue
             with suppress(FileNotFoundError):  # it has just been removed
+                begin = self._read.get(path, 0)
+                if begin and path.stat().st_size == begin:
+                    continue
                 for digest, entry in _entries(path, begin):
                     self._note(digest, entry)
                     self._read[path] = entry.offset + entry.length + 1
@@ -176,21 +180,22 @@ class Journal:
         """Store a reply, which is returned with its time, at least `since`: the operating system has it then, and the
         disk within a second (`sync`).
         """
-        fields = {each.name: getattr(reply, each.name) for each in dataclasses.fields(reply) if each.name != "at"}
+        names = [field.name for field in dataclasses.fields(reply) if field.name != "at"]
+        fields = {name: getattr(reply, name) for name in names}
         content = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         before = self._entries.get(digest)
         latest = max(time.time(), since + 1e-6, before.at + 1e-6 if before else 0.0)  # the clock may have been set back
-        written = f"{latest:.6f}"
-        at, head = float(written), f"{digest} {written} ".encode()
+        time_text = f"{latest:.6f}"
+        at, head = float(time_text), f"{digest} {time_text} ".encode()
         line = f"{zlib.crc32(head + content):08x} ".encode() + head + content + b"\n"
         try:
-            entry = self._stored(self._own, line, len(content), at)
+            entry = self._append(self._own, line, len(content), at)
         except AssayError as error:
             self.problem = self.problem or error
             if self._beside is None:
                 raise
             try:
-                entry = self._stored(self._beside, line, len(content), at)
+                entry = self._append(self._beside, line, len(content), at)
             except AssayError:
                 self.lost += 1
                 raise error from None
@@ -198,7 +203,7 @@ class Journal:
         self._note(digest, entry)
         return dataclasses.replace(reply, at=entry.at)
 
-    def _stored(self, writer: _Writer, line: bytes, length: int, at: float) -> _Entry:
+    def _append(self, writer: _Writer, line: bytes, length: int, at: float) -> _Entry:
         """Append a line, whose content has this length."""
         offset = writer.append(line)
         return _Entry(writer.path, offset + len(line) - length - 1, length, at)
@@ -206,16 +211,13 @@ class Journal:
     def _merge(self, beside: Path) -> None:
         """Move the replies of a file into the folder. While that cannot be written, they are read where they are."""
         stored = {(digest, entry.at) for path in self.folder.glob(f"*{_ENDING}") for digest, entry in _entries(path)}
-        there = list(_entries(beside))
-        for digest, entry in there:
-            if (digest, entry.at) not in stored:
-                self._note(digest, entry)
+        # What is stored already was moved by a program that was killed before it removed the file.
+        missing = [parts for parts in _intact_lines(beside) if (parts[0], parts[1].at) not in stored]
+        for digest, entry, _ in missing:
+            self._note(digest, entry)
         try:
-            with open_bytes(beside) as file:
-                lines = [line for line in file if (parts := _LINE.fullmatch(line)) and _is_whole(line, parts)]
-            for (digest, entry), line in zip(there, lines, strict=True):
-                if (digest, entry.at) not in stored:  # else a program was killed before it removed the file
-                    self._note(digest, self._stored(self._own, line, entry.length, entry.at))
+            for digest, entry, line in missing:
+                self._note(digest, self._append(self._own, line, entry.length, entry.at))
             self._own.sync()
             beside.unlink()
         except (OSError, AssayError):
@@ -225,13 +227,13 @@ class Journal:
         """Why replies could not be stored, and where those are that came since then."""
         if self.problem is None:
             return None
-        where, words, remedy = self.problem.file, [self.problem.problem], [self.problem.remedy]
+        words, remedy = [self.problem.problem], [self.problem.remedy]
         if self.rescued and self._beside is not None:
             words.append(f"{plural(self.rescued, 'reply', 'replies')} that came after that are in {self._beside.path}.")
             remedy.append("The next command with this --out moves them into the cache.")
         if self.lost:
             words.append(f"{plural(self.lost, 'reply was', 'replies were')} lost.")
-        return UsageError(" ".join(words), " ".join(remedy), code=self.problem.code, file=where)
+        return UsageError(" ".join(words), " ".join(remedy), code=self.problem.code, file=self.problem.file)
 
     def sync(self) -> None:
         """Sync stored replies to the disk; another thread may store more at the same time."""
@@ -254,33 +256,24 @@ class Journal:
             self._entries[digest] = entry
             return
         earlier, self._entries[digest] = sorted((before, entry), key=_at)
-        others = [other for other in self._earlier.get(digest, ()) if other.at != earlier.at]
-        self._earlier[digest] = [*others, earlier]
-
-
-def _at(entry: _Entry) -> float:
-    return entry.at
+        at_other_times = [entry for entry in self._earlier.get(digest, ()) if entry.at != earlier.at]
+        self._earlier[digest] = [*at_other_times, earlier]
 
 
 def _entries(path: Path, begin: int = 0) -> Iterator[tuple[str, _Entry]]:
     """The entries of a file from a byte on, without damaged or incomplete lines."""
+    return ((digest, entry) for digest, entry, _ in _intact_lines(path, begin))
+
+
+def _intact_lines(path: Path, begin: int = 0) -> Iterator[tuple[str, _Entry, bytes]]:
+    """The lines of a file from a byte on that are whole, with what they say: the digest and the entry."""
     offset = begin
     with open_regular(path) if begin else open_bytes(path) as file:
         if begin:
             file.seek(begin)
         for line in file:
             parts = _LINE.fullmatch(line)
-            if parts and _is_whole(line, parts):
-                yield parts[2].decode(), _Entry(path, offset + parts.start(4), len(parts[4]), float(parts[3]))
+            if parts and f"{zlib.crc32(line[9:-1]):08x}".encode() == parts[1]:
+                entry = _Entry(path, offset + parts.start(4), len(parts[4]), float(parts[3]))
+                yield parts[2].decode(), entry, line
             offset += len(line)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _is_whole(line: bytes, parts: re.Match[bytes]) -> bool:
-    return f"{zlib.crc32(line[9:-1]):08x}".encode() == parts[1]

@@ -31,11 +31,11 @@ def of_data(data: Any, digest: str) -> AnyPlan:
     """The plan that `to_data` described; raises a DataError if its digest differs, as with another version of assay."""
     try:
         plan: AnyPlan = _decoded(data)
-        found = getattr(plan, "digest", None)
+        found_digest = getattr(plan, "digest", None)
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         problem = f"the questions cannot be made from what was sent ({error})."
         raise DataError(problem, _SAME_VERSION, code="bad-value", key="plan") from None
-    if found != digest:
+    if found_digest != digest:
         remedy = "Use the same version of assay, and the same data, everywhere."
         raise DataError("the questions differ from those that were sent.", remedy, code="changed-file", key="plan")
     return plan
@@ -45,7 +45,7 @@ def _encoded(value: Any) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) is tuple:
-        return [_encoded(each) for each in value]
+        return [_encoded(part) for part in value]
     kind = type(value)
     if not _is_record(kind) or _class_named(_name(kind)) is not kind:
         raise _unsendable(kind.__name__)
@@ -54,14 +54,14 @@ def _encoded(value: Any) -> Any:
 
 def _decoded(data: Any) -> Any:
     if isinstance(data, list):
-        return tuple(_decoded(each) for each in data)
+        return tuple(_decoded(part) for part in data)
     if not isinstance(data, dict):
         return data
     kind = _class_named(str(data.get(_KIND)))
-    given = data.get(_FIELDS)
-    if kind is None or not isinstance(given, dict) or set(given) != set(_field_names(kind)):
+    values = data.get(_FIELDS)
+    if kind is None or not isinstance(values, dict) or set(values) != set(_field_names(kind)):
         raise DataError(f"{data.get(_KIND)!r} is not known here.", _SAME_VERSION, code="bad-value", key="plan")
-    return kind(**{name: _decoded(value) for name, value in given.items()})
+    return kind(**{name: _decoded(value) for name, value in values.items()})
 
 
 def _name(kind: type) -> str:
@@ -91,7 +91,7 @@ def _is_record(kind: type) -> bool:
 
 
 def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if each.init) if is_dataclass(kind) else tuple(kind._fields)
+    return tuple(field.name for field in fields(kind) if field.init) if is_dataclass(kind) else tuple(kind._fields)
 
 
 def _unsendable(kind: str) -> UsageError:

@@ -67,16 +67,16 @@ class RayWorker:
 
     def ready(self, version: str, spec: ModelSpec) -> tuple[str, int] | AssayError:
         """Load the model; returns Ray's id of the machine, and the process id."""
-        here = platform.node()
+        host = platform.node()
         if version != __version__:
-            problem = f"the worker on {here} has assay {__version__}, but this run was started with {version}."
+            problem = f"the worker on {host} has assay {__version__}, but this run was started with {version}."
             remedy = "Install the same version of assay on every machine."
             return UsageError(problem, remedy, code="unsupported", key="executor")
         try:
             with self._encoding, self._computing:  # blocks of an abandoned plan may be under way
                 self._local.model(spec)
         except AssayError as error:
-            return type(error)(f"on {here}: {error.problem}", error.remedy, code=error.code, key=error.key)
+            return type(error)(f"on {host}: {error.problem}", error.remedy, code=error.code, key=error.key)
         return imported().get_runtime_context().get_node_id(), os.getpid()
 
     def compute(
@@ -95,11 +95,11 @@ class RayWorker:
             model = self._local.model(spec)
             if isinstance(model, AnsweringModel | EndpointModel):
                 return next(self._local.run(spec, plan, [block], settings, arrays))
-            asked = columns_of(plan, arrays, block.start, block.stop)
-            tokens = model.encode(asked)
+            queries = columns_of(plan, arrays, block.start, block.stop)
+            tokens = model.encode(queries)
         with self._computing:
             answers, budget = forward_all(model, tokens, settings.backed_off or settings.budget_for(spec))
-        return ComputedBlock(block.start, block.stop, asked.digest(), answers, budget)
+        return ComputedBlock(block.start, block.stop, queries.digest(), answers, budget)
 
 
 # --- in the process that started the run
@@ -119,11 +119,11 @@ class _WorkerHandle:
     node: str = ""
     died: int = 0
 
-    def replaced_by(self, actor: Any, model: ModelSpec, why: str) -> _WorkerHandle:
+    def replaced_by(self, actor: Any, model: ModelSpec, reason: str) -> _WorkerHandle:
         """Its successor after its death; raises if too many died while they loaded the model."""
         died = 0 if self.pid else self.died + 1
         if died == MAX_WORKER_DEATHS:
-            problem = f"{MAX_WORKER_DEATHS} workers died while they loaded {model.name}: {why}."
+            problem = f"{MAX_WORKER_DEATHS} workers died while they loaded {model.name}: {reason}."
             remedy = "Check that assay is installed on every machine and that the model fits; choose fewer --workers."
             raise ModelError(problem, remedy, code="worker-died", key="workers")
         return _WorkerHandle(actor, died=died)
@@ -173,7 +173,7 @@ class RayExecutor:
         def replace_dead(worker: _WorkerHandle, lost: _LostReply) -> None:
             if worker in self.pool:
                 ray.kill(worker.actor)
-                new = worker.replaced_by(self._actor(ray), model, lost.why)
+                new = worker.replaced_by(self._actor(ray), model, lost.reason)
                 self.pool[self.pool.index(worker)] = new
                 prepare(new)
 
@@ -186,24 +186,24 @@ class RayExecutor:
             if not done and not under_way:
                 warnings.warn(f"no worker has started within {PATIENCE:.0f} seconds; waiting.", stacklevel=2)
             for ref in done:
-                said = _said_by(ray, ref)
+                reply = _reply_of(ray, ref)
                 if ref in loading:
                     worker = loading.pop(ref)
-                    if isinstance(said, _LostReply):
-                        replace_dead(worker, said)
+                    if isinstance(reply, _LostReply):
+                        replace_dead(worker, reply)
                     else:
-                        worker.node, worker.pid = said
+                        worker.node, worker.pid = reply
                         worker.ready = True
                     continue
                 worker, block = under_way.pop(ref)
-                if isinstance(said, _LostReply):
-                    replace_dead(worker, said)
-                    work.again(block, said.why)
+                if isinstance(reply, _LostReply):
+                    replace_dead(worker, reply)
+                    work.again(block, reply.reason)
                     continue
                 worker.blocks.remove(block)
-                if said.budget < (settings.backed_off or settings.budget_for(model)):
-                    settings = replace(settings, backed_off=said.budget)
-                yield _own(said)
+                if reply.budget < (settings.backed_off or settings.budget_for(model)):
+                    settings = replace(settings, backed_off=reply.budget)
+                yield _copied(reply)
 
     def __enter__(self) -> Self:
         return self
@@ -245,14 +245,14 @@ class RayExecutor:
         ray = imported()
         if ray.is_initialized():
             return ray
-        own: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         if self.address == LOCAL:
             # Ray's sockets are in it, and their paths must be short; TMPDIR may be long.
             self._folder = Path(tempfile.mkdtemp(prefix="assay-ray-", dir="/tmp" if os.name == "posix" else None))
-            own = {"include_dashboard": False, "_temp_dir": str(self._folder)}
+            arguments = {"include_dashboard": False, "_temp_dir": str(self._folder)}
         try:
             with self._secrets.withheld():  # processes that Ray starts inherit this environment
-                ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR, **own)
+                ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR, **arguments)
         except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             problem = f"cannot connect to Ray at {self.address} ({(str(error).splitlines() or [''])[0]})."
             remedy = "Start a cluster with `ray start --head`, and give the address that it prints."
@@ -270,8 +270,13 @@ class RayExecutor:
 
     def _actor(self, ray: Any) -> Any:
         """A new actor. Ray neither restarts it nor repeats its calls: `run` does, and counts."""
-        how = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": AT_ONCE, "scheduling_strategy": "SPREAD"}
-        return ray.remote(RayWorker).options(**how, **self._reserved).remote(self.load, self._secrets)
+        options = {
+            "max_restarts": 0,
+            "max_task_retries": 0,
+            "max_concurrency": AT_ONCE,
+            "scheduling_strategy": "SPREAD",
+        }
+        return ray.remote(RayWorker).options(**options, **self._reserved).remote(self.load, self._secrets)
 
     def _placed(self, model: ModelSpec) -> ModelSpec:
         """The model as a worker loads it: on the first of the GPUs that it sees, or with its share of CPUs."""
@@ -314,8 +319,8 @@ def places(room: Sequence[tuple[int, float]], workers: int | None, gpus: float, 
     else:
         cpus = next((cpus for cpus in range(most, 1, -1) if fit(cpus) >= workers), 1)
     if fit(cpus) < (workers or 1):
-        each = f"{cpus} CPU{'s' * (cpus > 1)}" + (f" and {gpus:g} GPU{'s' * (gpus > 1)}" if gpus else "")
-        problem = f"the cluster has room for {fit(cpus)} workers with {each} each, expected at least {workers or 1}."
+        needed = f"{cpus} CPU{'s' * (cpus > 1)}" + (f" and {gpus:g} GPU{'s' * (gpus > 1)}" if gpus else "")
+        problem = f"the cluster has room for {fit(cpus)} workers with {needed} each, expected at least {workers or 1}."
         remedy = "Choose fewer --workers or --threads, another --gpus-per-worker, or add machines to the cluster."
         raise UsageError(problem, remedy, code="bad-option", key="workers")
     return workers or fit(cpus), cpus
@@ -343,14 +348,14 @@ class _BlockQueue:
                     worker.blocks.append(self.todo.popleft())
                     yield worker, worker.blocks[-1]
 
-    def again(self, block: range, why: str) -> None:
+    def again(self, block: range, reason: str) -> None:
         """Put a block whose worker died before all others; raises if that was the last try."""
         self.todo.appendleft(block)
         self.died[block] += 1
         if self.died[block] == MAX_WORKER_DEATHS:
             problem = (
                 f"{MAX_WORKER_DEATHS} workers died with questions {block.start} to {block.stop} ({self.plan.ability}) "
-                f"for {self.model.name}: {why}."
+                f"for {self.model.name}: {reason}."
             )
             remedy = "If memory ran out, choose fewer --workers or a smaller --block-size. Other answers are stored."
             raise ModelError(problem, remedy, code="worker-died", key=f"{block.start}-{block.stop}")
@@ -360,20 +365,20 @@ class _BlockQueue:
 class _LostReply:
     """Instead of a worker's reply: the worker, its machine or the reply is lost."""
 
-    why: str
+    reason: str
 
 
-def _said_by(ray: Any, ref: Any) -> Any:
+def _reply_of(ray: Any, ref: Any) -> Any:
     """A worker's reply, or that it is lost; raises the error that a worker returned."""
     try:
-        said = ray.get(ref)
+        reply = ray.get(ref)
     except ray.exceptions.RayTaskError:
         raise  # a bug, here or in a package of somebody else
     except ray.exceptions.RayError as error:
         return _LostReply(_in_short(error))
-    if isinstance(said, AssayError):
-        raise said
-    return said
+    if isinstance(reply, AssayError):
+        raise reply
+    return reply
 
 
 def _in_short(error: Exception) -> str:
@@ -383,7 +388,7 @@ def _in_short(error: Exception) -> str:
     return last.rpartition("Worker exit detail: ")[2].partition(" Some common causes")[0][:200].rstrip(".")
 
 
-def _own(block: ComputedBlock) -> ComputedBlock:
+def _copied(block: ComputedBlock) -> ComputedBlock:
     """A block in this process's memory; it came in memory that is shared with Ray, which it would fill."""
     arrays = {name: values.copy() for name, values in block.answers.arrays.items()}
     return replace(block, answers=Answers(block.answers.status.copy(), arrays))

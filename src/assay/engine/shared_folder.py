@@ -119,35 +119,35 @@ class JobFolder:
     def done(self) -> dict[range, int]:
         """The computed blocks, with the token budget of each."""
         files = files_matching(self.path, "blocks/*/*/*.block")
-        return {block: int(each.parent.name) for block, each in _ranges(files) if _WHOLE.fullmatch(each.parent.name)}
+        return {block: int(path.parent.name) for block, path in _ranges(files) if _WHOLE.fullmatch(path.parent.name)}
 
     def claims(self) -> dict[range, int]:
         """The claimed blocks, with the number of the last try of each."""
-        found: dict[range, int] = {}
-        for block, each in _ranges(files_matching(self.path, "claims/*-*.*")):
-            if _WHOLE.fullmatch(each.suffix[1:]):
-                found[block] = max(found.get(block, 0), int(each.suffix[1:]))
-        return found
+        tries: dict[range, int] = {}
+        for block, path in _ranges(files_matching(self.path, "claims/*-*.*")):
+            if _WHOLE.fullmatch(path.suffix[1:]):
+                tries[block] = max(tries.get(block, 0), int(path.suffix[1:]))
+        return tries
 
     def claim(self, block: range, number: int) -> Path:
         return self.path / "claims" / f"{_name(block)}.{number}"
 
     def failures(self) -> dict[range, WorkerFailure]:
         return {
-            block: _read(each, WorkerFailure) for block, each in _ranges(files_matching(self.path, "failed/*.json"))
+            block: _read(path, WorkerFailure) for block, path in _ranges(files_matching(self.path, "failed/*.json"))
         }
 
     def has_failed(self) -> bool:
         return any(_ranges(files_matching(self.path, "failed/*.json")))
 
-    def fail(self, block: range, why: WorkerFailure) -> None:
-        _write(self.path / "failed" / f"{_name(block)}.json", why)
+    def fail(self, block: range, failure: WorkerFailure) -> None:
+        _write(self.path / "failed" / f"{_name(block)}.json", failure)
 
     def refusals(self) -> list[WorkerFailure]:
-        return [_read(each, WorkerFailure) for each in sorted(files_matching(self.path, "refused/*.json"))]
+        return [_read(path, WorkerFailure) for path in sorted(files_matching(self.path, "refused/*.json"))]
 
-    def refuse(self, why: WorkerFailure) -> None:
-        _write(self.path / "refused" / f"{worker_name()}.json", why)
+    def refuse(self, failure: WorkerFailure) -> None:
+        _write(self.path / "refused" / f"{worker_name()}.json", failure)
 
     def post(self, job: Job) -> None:
         (self.path / "claims").mkdir(parents=True, exist_ok=True)  # workers do not create it: the job may be gone
@@ -195,42 +195,42 @@ class SharedFolderExecutor:
     def run(
         self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: EngineSettings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]:
-        wanted = list(blocks)
-        key, ranges = block_key(model, plan, settings), tuple((block.start, block.stop) for block in wanted)
+        blocks = list(blocks)
+        key, ranges = block_key(model, plan, settings), tuple((block.start, block.stop) for block in blocks)
         job = Job(FORMAT, key, model, to_data(plan), plan.digest, settings, ranges)
-        place, left, pause = JobFolder(self.folder / key), set(wanted), Backoff()
-        with self._only_driver(place):
-            place.begin_again()
+        folder, remaining, pause = JobFolder(self.folder / key), set(blocks), Backoff()
+        with self._only_driver(folder):
+            folder.begin_again()
             began, posted = time.monotonic(), False
-            while left:
+            while remaining:
                 looked = time.monotonic()
-                if not posted or not place.file.exists():  # somebody may have removed it
+                if not posted or not folder.file.exists():  # somebody may have removed it
                     if isinstance(plan, ArrayPlan):
-                        place.arrays.keep(arrays.load(plan.arrays))
-                    place.post(job)
+                        folder.arrays.keep(arrays.load(plan.arrays))
+                    folder.post(job)
                     posted = True
-                done = place.done()
+                done = folder.done()
                 looking = time.monotonic() - looked
-                for block in sorted(left & done.keys(), key=lambda each: each.start):
-                    computed = _taken(place, plan, arrays, block, done[block])
+                for block in sorted(remaining & done.keys(), key=lambda block: block.start):
+                    computed = _taken(folder, plan, arrays, block, done[block])
                     if computed is not None:
-                        left.remove(block)
+                        remaining.remove(block)
                         pause = Backoff()
                         yield computed
-                if left:
-                    self._tell(place, time.monotonic() - began)
+                if remaining:
+                    self._tell(folder, time.monotonic() - began)
                     pause.wait(looking)
-            place.remove()
+            folder.remove()
 
     def forget(self, key: str) -> None:
         """Remove the job of a driver that was killed when it had stored all blocks."""
-        place = JobFolder(self.folder / key)
-        if place.path.is_dir():
-            with contextlib.suppress(UsageError), self._only_driver(place):  # else another driver has it
-                place.remove()
+        folder = JobFolder(self.folder / key)
+        if folder.path.is_dir():
+            with contextlib.suppress(UsageError), self._only_driver(folder):  # else another driver has it
+                folder.remove()
 
     @contextlib.contextmanager
-    def _only_driver(self, place: JobFolder) -> Iterator[None]:
+    def _only_driver(self, folder: JobFolder) -> Iterator[None]:
         """Hold the job: two drivers would overwrite each other's."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -240,20 +240,20 @@ class SharedFolderExecutor:
             raise UsageError(problem, remedy, code="cannot-write", file=self.folder) from None
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(held(place.path, "waiting for the same answers"))
+                stack.enter_context(held(folder.path, "waiting for the same answers"))
             except UsageError as error:
                 wait = "Wait until it is finished, or choose" if error.code == "in-use" else "Choose"
                 remedy = f"{wait} another folder: --executor work:DIR."
                 raise UsageError(error.problem, remedy, code=error.code) from None
             yield
 
-    def _tell(self, place: JobFolder, waited: float) -> None:
+    def _tell(self, folder: JobFolder, waited: float) -> None:
         """Raise the error that a worker ended with; warn about workers that refuse, and if there are none."""
-        for why in place.failures().values():
-            raise why.error()
-        for refused in place.refusals():
-            self._warn(f"{refused.problem} {refused.remedy}")
-        if waited > self.alone and not place.claims():
+        for failure in folder.failures().values():
+            raise failure.error()
+        for refusal in folder.refusals():
+            self._warn(f"{refusal.problem} {refusal.remedy}")
+        if waited > self.alone and not folder.claims():
             self._warn(f"no worker has begun yet. Start some: assay work {self.folder}")
 
     def _warn(self, text: str) -> None:
@@ -262,24 +262,24 @@ class SharedFolderExecutor:
             warnings.warn(text, stacklevel=2)
 
 
-def _taken(place: JobFolder, plan: AnyPlan, arrays: ArraySource, block: range, budget: int) -> ComputedBlock | None:
+def _taken(folder: JobFolder, plan: AnyPlan, arrays: ArraySource, block: range, budget: int) -> ComputedBlock | None:
     """A computed block; a damaged one is None and will be computed again. Raises a DataError if the worker's questions
     were others, as its files may differ.
     """
     try:
-        stored = place.store.read(str(budget), block.start, block.stop)
+        stored = folder.store.read(str(budget), block.start, block.stop)
     except BadBlockError as error:
         warnings.warn(f"{error}; its questions are asked again.", stacklevel=2)
         stored = None
     if stored is None:
-        place.forget(block)
+        folder.forget(block)
         return None
     read = stored[0]
     if read.queries != columns_of(plan, arrays, block.start, block.stop).digest():
-        place.forget(block)
+        folder.forget(block)
         problem = f"a worker answered other questions than {block.start} to {block.stop} here."
         remedy = "Use the same version of assay and the same data on every machine; then run the same command again."
-        raise DataError(problem, remedy, code="changed-file", file=place.path)
+        raise DataError(problem, remedy, code="changed-file", file=folder.path)
     return ComputedBlock(block.start, block.stop, read.queries, read.answers, budget)
 
 

@@ -31,7 +31,7 @@ from assay.results.formatting import plural
 class _LoadedJob:
     """A job that this worker can take part in; the model is as it was found here."""
 
-    place: JobFolder
+    folder: JobFolder
     blocks: tuple[range, ...]
     model: ModelSpec
     plan: AnyPlan
@@ -79,28 +79,28 @@ class SharedFolderWorker:
 
     def _ready(self) -> Iterator[_LoadedJob]:
         """The jobs that this worker can take part in, the oldest first."""
-        found: list[tuple[int, Path]] = []
+        posted_jobs: list[tuple[int, Path]] = []
         for path in files_matching(self.folder, "*/job.json"):
             with contextlib.suppress(OSError):  # it is finished
-                found.append((path.stat().st_mtime_ns, path))
-        if not found:
+                posted_jobs.append((path.stat().st_mtime_ns, path))
+        if not posted_jobs:
             self._watch.clear()
-        self._jobs = {path: known for path, known in self._jobs.items() if (known[0], path) in found}
-        for posted, path in sorted(found):
+        self._jobs = {path: job for path, job in self._jobs.items() if (job[0], path) in posted_jobs}
+        for posted, path in sorted(posted_jobs):
             if path not in self._jobs:
                 self._jobs[path] = posted, self._prepared(JobFolder(path.parent))
             ready = self._jobs[path][1]
             if ready is not None:
                 yield ready
 
-    def _prepared(self, place: JobFolder) -> _LoadedJob | None:
+    def _prepared(self, folder: JobFolder) -> _LoadedJob | None:
         """A job with its model and plan, or None after saying why this worker does not take part."""
         try:
-            job = place.read()
+            job = folder.read()
         except FileNotFoundError:  # it is finished
             return None
         except DataError as error:
-            self._refuse(place, self._why(error))
+            self._refuse(folder, self._failure(error))
             return None
         try:
             model = self._found(job.model)
@@ -109,61 +109,61 @@ class SharedFolderWorker:
                 remedy = "Install the same version of assay on every machine."
                 raise UsageError("another version of assay posted this job.", remedy, code="unsupported")
             blocks = tuple(range(lo, hi) for lo, hi in job.blocks)
-            return _LoadedJob(place, blocks, model, plan, job.settings, place.arrays)
+            return _LoadedJob(folder, blocks, model, plan, job.settings, folder.arrays)
         except Exception as error:  # whatever files, models and packages of others raise: only this job is concerned
-            self._refuse(place, self._why(error))
+            self._refuse(folder, self._failure(error))
             return None
 
-    def _found(self, asked: ModelSpec) -> ModelSpec:
+    def _found(self, spec: ModelSpec) -> ModelSpec:
         """The same model as it is here."""
-        if asked not in self._models:
+        if spec not in self._models:
             try:
-                self._models[asked] = self._find(asked)
+                self._models[spec] = self._find(spec)
             except Exception as error:  # as above; it is not looked for again, which can take long
-                self._models[asked] = self._why(error)
-        found = self._models[asked]
-        if isinstance(found, WorkerFailure):
-            raise found.error()
-        return found
+                self._models[spec] = self._failure(error)
+        model = self._models[spec]
+        if isinstance(model, WorkerFailure):
+            raise model.error()
+        return model
 
-    def _find(self, asked: ModelSpec) -> ModelSpec:
-        if asked.endpoint is not None:
+    def _find(self, posted: ModelSpec) -> ModelSpec:
+        if posted.endpoint is not None:
             remedy = "Ask it without --executor."
-            raise UsageError(f"{asked.name} is an endpoint, which workers do not ask.", remedy, code="unsupported")
-        for needed, given, option in [
-            (asked.trust_remote_code, self.allowed.trust_remote_code, "--trust-remote-code"),
-            (asked.allow_pickle, self.allowed.allow_pickle, "--allow-pickle"),
+            raise UsageError(f"{posted.name} is an endpoint, which workers do not ask.", remedy, code="unsupported")
+        for is_needed, is_allowed, option in [
+            (posted.trust_remote_code, self.allowed.trust_remote_code, "--trust-remote-code"),
+            (posted.allow_pickle, self.allowed.allow_pickle, "--allow-pickle"),
         ]:
-            if needed and not given:
-                problem = f"{asked.name} may run code, which this worker does not allow."
+            if is_needed and not is_allowed:
+                problem = f"{posted.name} may run code, which this worker does not allow."
                 raise UsageError(problem, f"assay work DIR {option}", code="unsafe-weights", key=option)
         options = replace(
             self.allowed,
-            device=asked.device.partition(":")[0],  # its number is of another machine
-            dtype=asked.dtype,
-            trust_remote_code=asked.trust_remote_code,
-            allow_pickle=asked.allow_pickle,
-            threads=self.allowed.threads or asked.threads or None,
+            device=posted.device.partition(":")[0],  # its number is of another machine
+            dtype=posted.dtype,
+            trust_remote_code=posted.trust_remote_code,
+            allow_pickle=posted.allow_pickle,
+            threads=self.allowed.threads or posted.threads or None,
         )
-        found = self.find(asked.name, options)
-        if found.digest != asked.digest:
-            problem = f"{asked.name} has other weights or another tokenizer here than where the run was started."
+        model = self.find(posted.name, options)
+        if model.digest != posted.digest:
+            problem = f"{posted.name} has other weights or another tokenizer here than where the run was started."
             remedy = "Copy the same files to this machine, or name a folder that all machines share."
-            raise ModelError(problem, remedy, code="damaged-model", key=asked.name)
-        return found
+            raise ModelError(problem, remedy, code="damaged-model", key=posted.name)
+        return model
 
-    def _why(self, error: Exception) -> WorkerFailure:
+    def _failure(self, error: Exception) -> WorkerFailure:
         """An error as data; this worker's output gets the traceback of one that nobody foresaw."""
         if not isinstance(error, AssayError):
             self.say("".join(traceback.format_exception(error)))
         return WorkerFailure.of(error)
 
-    def _refuse(self, place: JobFolder, why: WorkerFailure) -> None:
+    def _refuse(self, folder: JobFolder, failure: WorkerFailure) -> None:
         """Tell the driver and the reader of this worker's output."""
-        told = replace(why, problem=f"worker {worker_name()} does not take part: {why.problem}")
+        refusal = replace(failure, problem=f"worker {worker_name()} does not take part: {failure.problem}")
         with contextlib.suppress(OSError, AssayError):  # the job may be gone
-            place.refuse(told)
-        warnings.warn(f"{told.problem} {why.remedy}", stacklevel=2)
+            folder.refuse(refusal)
+        warnings.warn(f"{refusal.problem} {failure.remedy}", stacklevel=2)
 
     # --- which blocks
 
@@ -177,8 +177,8 @@ class SharedFolderWorker:
             self._local.model(ready.model)
         except Exception as error:  # as in _prepared
             self._release()
-            self._refuse(ready.place, self._why(error))
-            self._jobs[ready.place.file] = self._jobs[ready.place.file][0], None
+            self._refuse(ready.folder, self._failure(error))
+            self._jobs[ready.folder.file] = self._jobs[ready.folder.file][0], None
             return 0
 
         def blocks() -> Iterator[range]:
@@ -187,17 +187,17 @@ class SharedFolderWorker:
 
         try:
             for block in self._local.run(ready.model, ready.plan, blocks(), ready.settings, ready.arrays):
-                if ready.place.file.exists():  # else the driver has everything
-                    ready.place.store.write(str(block.budget), block)
+                if ready.folder.file.exists():  # else the driver has everything
+                    ready.folder.store.write(str(block.budget), block)
                 del self._held[range(block.lo, block.hi)]
                 computed, questions = computed + 1, questions + block.hi - block.lo
         except Exception as error:
             if not self._held:
                 raise
-            if ready.place.file.exists():  # else the job is gone, which may be the error
+            if ready.folder.file.exists():  # else the job is gone, which may be the error
                 failed = next(iter(self._held))  # they are computed in the order in which they were claimed
                 del self._held[failed]  # its claim stays: nobody else is to try
-                ready.place.fail(failed, self._why(error))
+                ready.folder.fail(failed, self._failure(error))
                 warnings.warn(f"questions {failed.start} to {failed.stop}: {error}", stacklevel=2)
         finally:
             self._release()
@@ -209,21 +209,21 @@ class SharedFolderWorker:
 
         A job with a failed block rests, as the driver ends with that error, until a driver posts it again.
         """
-        place = ready.place
-        claims, done = place.claims(), place.done()
+        folder = ready.folder
+        claims, done = folder.claims(), folder.done()
         for block in ready.blocks:
-            if place.has_failed():
+            if folder.has_failed():
                 return
             if block not in claims and block not in done:
-                if self._claim(place, block, 1):
+                if self._claim(folder, block, 1):
                     yield block
                 else:
-                    claims = place.claims()  # another worker was faster: see what else it has
-        claims, done = place.claims(), place.done()
+                    claims = folder.claims()  # another worker was faster: see what else it has
+        claims, done = folder.claims(), folder.done()
         for block in ready.blocks:
-            if block in claims and block not in done and self._is_stale(place.claim(block, claims[block])):
-                done = place.done()
-                if place.has_failed():
+            if block in claims and block not in done and self._is_stale(folder.claim(block, claims[block])):
+                done = folder.done()
+                if folder.has_failed():
                     return
                 if block in done:
                     continue
@@ -231,13 +231,13 @@ class SharedFolderWorker:
                     workers = plural(MAX_WORKER_DEATHS, "worker")
                     problem = f"{workers} died while computing questions {block.start} to {block.stop}."
                     remedy = "Look into their output, for example for missing memory; then run the same command again."
-                    place.fail(block, WorkerFailure("ModelError", problem, remedy, "worker-died"))
-                elif self._claim(place, block, claims[block] + 1):
+                    folder.fail(block, WorkerFailure("ModelError", problem, remedy, "worker-died"))
+                elif self._claim(folder, block, claims[block] + 1):
                     yield block
 
-    def _claim(self, place: JobFolder, block: range, number: int) -> bool:
+    def _claim(self, folder: JobFolder, block: range, number: int) -> bool:
         """Claim a block, unless another worker has or the job is gone."""
-        path = place.claim(block, number)
+        path = folder.claim(block, number)
         try:
             with path.open("xb") as file:
                 file.write(worker_name().encode())

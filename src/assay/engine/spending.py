@@ -31,26 +31,26 @@ SLACK = 0.05
 class Price:
     """Dollars per million input tokens, and per million output tokens."""
 
-    read: float
-    written: float
+    input_usd: float
+    output_usd: float
 
     @staticmethod
     def of(text: str) -> Price:
         """
         >>> Price.of("0.10,0.40")
-        Price(read=0.1, written=0.4)
+        Price(input_usd=0.1, output_usd=0.4)
         """
         try:
-            read, written = (float(part) for part in text.split(","))
+            input_price, output_price = (float(part) for part in text.split(","))
         except ValueError:
-            read = written = -1.0
-        if not (0 <= read < 1e6 and 0 <= written < 1e6):
+            input_price = output_price = -1.0
+        if not (0 <= input_price < 1e6 and 0 <= output_price < 1e6):
             problem = f"--price is {text!r}, expected dollars per million input and output tokens."
             raise UsageError(problem, "--price 0.10,0.40", code="bad-option", key="price")
-        return Price(read, written)
+        return Price(input_price, output_price)
 
-    def usd(self, read: float, written: float) -> float:
-        return (read * self.read + written * self.written) / 1e6
+    def usd(self, input_tokens: float, output_tokens: float) -> float:
+        return (input_tokens * self.input_usd + output_tokens * self.output_usd) / 1e6
 
 
 @dataclass
@@ -105,8 +105,8 @@ class Spending:
         """
         if self.budget is None:  # nothing needs to be estimated
             return True
-        count, read, written = self._under_way
-        after = count + 1, read + call.input_tokens, written + call.output_tokens
+        count, n_input, n_output = self._under_way
+        after = count + 1, n_input + call.input_tokens, n_output + call.output_tokens
         if self._replies < LEARNING and count >= AT_FIRST:
             return False
         if not self._fit(after[1], after[2]):
@@ -127,57 +127,57 @@ class Spending:
             self._lost = self._lost[0] + call.input_tokens, self._lost[1] + call.output_tokens
         if billed is not None:
             self._replies += 1
-            read, written = self._learned(call, billed)
-            self.input_tokens += read
-            self.output_tokens += written
+            n_input, n_output = self._learned(call, billed)
+            self.input_tokens += n_input
+            self.output_tokens += n_output
 
     def release(self, call: EndpointRequest) -> None:
         """It is not under way any more, or was not sent."""
         if self.budget is None:
             return
-        count, read, written = self._under_way
-        self._under_way = count - 1, read - call.input_tokens, written - call.output_tokens
+        count, n_input, n_output = self._under_way
+        self._under_way = count - 1, n_input - call.input_tokens, n_output - call.output_tokens
 
     def abandon(self) -> None:
         """What is under way will not be settled: the asking that sent it was ended in between."""
-        count, read, written = self._under_way
+        count, n_input, n_output = self._under_way
         self.cut_off += count
-        self._lost = self._lost[0] + read, self._lost[1] + written
+        self._lost = self._lost[0] + n_input, self._lost[1] + n_output
         self._under_way = 0, 0, 0
 
     def reuse(self, call: EndpointRequest, billed: tuple[int, int]) -> None:
         """Record a stored reply that is used."""
         self.used += 1
-        read, written = self._learned(call, billed)
-        self.earlier = self.earlier[0] + read, self.earlier[1] + written
+        n_input, n_output = self._learned(call, billed)
+        self.earlier = self.earlier[0] + n_input, self.earlier[1] + n_output
 
-    def reuse_block(self, block: Hashable, read: int, written: int) -> None:
+    def reuse_block(self, block: Hashable, n_input: int, n_output: int) -> None:
         """Record the tokens of a block of answers that is used, once."""
         if block not in self._counted:
             self._counted.add(block)
-            self.earlier = self.earlier[0] + read, self.earlier[1] + written
+            self.earlier = self.earlier[0] + n_input, self.earlier[1] + n_output
 
     def _learned(self, call: EndpointRequest, billed: tuple[int, int]) -> tuple[int, int]:
         """The billed tokens, estimated if the server does not count."""
-        read, written = billed
-        if not read:
+        n_input, n_output = billed
+        if not n_input:
             return call.input_tokens, call.output_tokens
         if self.budget is not None:
-            self._input_ratio = max(self._input_ratio, read / call.input_tokens)
-            self._output_ratio = max(self._output_ratio, written / max(1, call.output_tokens))
-        return read, written
+            self._input_ratio = max(self._input_ratio, n_input / call.input_tokens)
+            self._output_ratio = max(self._output_ratio, n_output / max(1, call.output_tokens))
+        return n_input, n_output
 
-    def _most(self, read: int, written: int, surprise: float = 1.0) -> float:
+    def _most(self, n_input: int, n_output: int, surprise: float = 1.0) -> float:
         """What requests may cost, by their estimated tokens."""
         assert self.price is not None
         caution = CAUTION if self._replies < ACCURATE else 1.0
-        return self.price.usd(read * max(caution, self._input_ratio), written * max(surprise, self._output_ratio))
+        return self.price.usd(n_input * max(caution, self._input_ratio), n_output * max(surprise, self._output_ratio))
 
-    def _fit(self, read: int, written: int) -> bool:
+    def _fit(self, n_input: int, n_output: int) -> bool:
         assert self.budget is not None
-        left = self.budget - self.usd_in_all
-        most, surprising = self._most(read, written), self._most(read, written, SURPRISE)
-        return most <= left and surprising <= left + SLACK * self.budget
+        budget_left = self.budget - self.usd_in_all
+        most, surprising = self._most(n_input, n_output), self._most(n_input, n_output, SURPRISE)
+        return most <= budget_left and surprising <= budget_left + SLACK * self.budget
 
     def _over(self, call: EndpointRequest) -> UsageError:
         most = self._most(call.input_tokens, call.output_tokens, SURPRISE)
@@ -194,10 +194,10 @@ class Spending:
         assert self.budget is not None
         earlier, spent = self.price.usd(*self.earlier), self.usd_in_all
         of_it = f" (${earlier:.4f} of it by other commands)" if earlier else ""
-        count, read, written = self._under_way
-        under_way = self._most(read + self._lost[0], written + self._lost[1]) if count + self.cut_off else 0.0
-        left = max(0.0, self.budget - spent - under_way)
-        return f"${spent:.4f} spent{of_it}, ${under_way:.4f} under way, ${left:.4f} left"
+        count, n_input, n_output = self._under_way
+        under_way = self._most(n_input + self._lost[0], n_output + self._lost[1]) if count + self.cut_off else 0.0
+        budget_left = max(0.0, self.budget - spent - under_way)
+        return f"${spent:.4f} spent{of_it}, ${under_way:.4f} under way, ${budget_left:.4f} left"
 
     def as_json(self, billed: Mapping[str, int]) -> dict[str, float | None]:
         """For run.json: what the run's answers cost, whenever they were made, and how many requests were sent now."""

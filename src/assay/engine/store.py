@@ -11,7 +11,7 @@ import os
 import re
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -66,6 +66,14 @@ class BadBlockError(Exception):
     """A block file that cannot be trusted; the message says why."""
 
 
+class LostBlockError(Exception):
+    """A block that a run used is not stored."""
+
+
+class ReplacedBlockError(LostBlockError):
+    """It is not, but other answers to the same questions are."""
+
+
 class StoredBlock(NamedTuple):
     """A block of a run, as its blocks.json lists it."""
 
@@ -111,12 +119,12 @@ class BlockStore:
         A folder of an unfinished export, or of one that is older than the run, is beyond: a repeated run may have taken
         answers from there that are nowhere else.
         """
-        own, usual = folder / OWN_BLOCKS, BlockStore.default()
+        own_folder, usual = folder / OWN_BLOCKS, BlockStore.default()
         try:
-            exported = read_whole(own / EXPORTED).decode() == digest_of_list(folder)
+            exported = read_whole(own_folder / EXPORTED).decode() == digest_of_list(folder)
         except (OSError, ValueError):
             exported = False
-        return BlockStore(own, (usual.root,)) if exported else BlockStore(usual.root, (own,))
+        return BlockStore(own_folder, (usual.root,)) if exported else BlockStore(usual.root, (own_folder,))
 
     @cached_property
     def arrays(self) -> ArrayStore:
@@ -157,13 +165,15 @@ class BlockStore:
 
     def newest(self, key: str, asking: str = "") -> dict[tuple[int, int], list[Path]]:
         """The newest file of each range: of an asking that is named, otherwise of all that are complete."""
-        files = [*_files(self.folder(key) / asking)]
+        folders = [self.folder(key) / asking]
         if not asking:
-            for complete in files_matching(self.folder(key), f"*/{_COMPLETE}"):
-                files += _files(complete.parent)
+            folders += [path.parent for path in files_matching(folders[0], f"*/{_COMPLETE}")]
         newest: dict[tuple[int, int], tuple[int, Path]] = {}
-        for span, written, path in files:
-            newest[span] = max(newest.get(span, (0, path)), (written, path))
+        for path in chain.from_iterable(files_matching(folder, "*.block") for folder in folders):
+            if name := _NAME.fullmatch(path.name):
+                with suppress(FileNotFoundError):  # removed meanwhile
+                    span, file = (int(name[1]), int(name[2])), (path.stat().st_mtime_ns, path)
+                    newest[span] = max(newest.get(span, file), file)
         return {span: [path] for span, (_, path) in newest.items()}
 
     def copies(self, block: StoredBlock) -> list[Path]:
@@ -177,6 +187,16 @@ class BlockStore:
     def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:
         """The newest block of a range and its checksum, or None; raises BadBlockError if it is damaged."""
         return read_block(self.newest(key).get((lo, hi), []), lo, hi)
+
+    def require(self, block: StoredBlock, read: Callable[[Sequence[Path]], tuple[T, str] | None]) -> T:
+        """What `read` (`read_block` or `read_content`) gives for the very block that a run used.
+
+        Raises a BadBlockError if it is damaged, and a LostBlockError if it is not stored.
+        """
+        stored = read(self.copies(block))
+        if stored is not None and stored[1] == block.checksum:
+            return stored[0]
+        raise ReplacedBlockError if (block.lo, block.hi) in self.newest(block.key) else LostBlockError
 
     # --- asking everything again
 
@@ -241,10 +261,10 @@ def _block_in(path: Path, lo: int, hi: int) -> tuple[Block, str]:
         arrays = _arrays_in(io.BytesIO(content[_HEAD:]))
         answers = {name[7:]: values for name, values in arrays.items() if name.startswith("answer.")}
         block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
-        whole = all(values.shape[:1] == (hi - lo,) for values in (block.answers.status, *answers.values()))
+        is_complete = all(values.shape[:1] == (hi - lo,) for values in (block.answers.status, *answers.values()))
     except Exception as error:  # numpy and zipfile raise almost anything for a file that somebody made
         raise BadBlockError(f"{path}: this is not a block ({error})") from error
-    if not whole:
+    if not is_complete:
         raise BadBlockError(f"{path}: it does not have {hi - lo} answers")
     return block, checksum
 
@@ -268,15 +288,6 @@ def files_matching(folder: Path, pattern: str) -> list[Path]:
         return list(folder.glob(pattern))
     except FileNotFoundError:
         return []
-
-
-def _files(folder: Path) -> Iterator[tuple[tuple[int, int], int, Path]]:
-    """The blocks in a folder: range, time and file."""
-    for path in files_matching(folder, "*.block"):
-        name = _NAME.fullmatch(path.name)
-        with suppress(FileNotFoundError):  # removed meanwhile
-            if name:
-                yield (int(name[1]), int(name[2])), path.stat().st_mtime_ns, path
 
 
 def _arrays_in(file: IO[bytes]) -> dict[str, NDArray[Any]]:
@@ -321,10 +332,13 @@ class ArrayStore:
     def keep(self, arrays: Arrays) -> str:
         """Store arrays and return their digest; intact arrays are not written again."""
         digest = digest_of_arrays(arrays)
-        if digest not in self._recent and not self._is_there(digest):
-            buffer = io.BytesIO()
-            np.savez(buffer, allow_pickle=False, **dict(arrays))
-            write_atomically(self._path(digest), buffer.getvalue())
+        if digest not in self._recent:
+            try:
+                self._read(digest)
+            except UsageError:  # missing or damaged
+                buffer = io.BytesIO()
+                np.savez(buffer, allow_pickle=False, **dict(arrays))
+                write_atomically(self._path(digest), buffer.getvalue())
         self._remember(digest, arrays)
         return digest
 
@@ -335,13 +349,6 @@ class ArrayStore:
 
     def _path(self, digest: str) -> Path:
         return self.folder / f"{digest}.npz"
-
-    def _is_there(self, digest: str) -> bool:
-        try:
-            self._read(digest)
-        except UsageError:  # missing or damaged
-            return False
-        return True
 
     def _read(self, digest: str) -> Arrays:
         path = self._path(digest)

@@ -76,9 +76,9 @@ def folder_beside(path: Path) -> Iterator[Path]:
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """A folder among the system's temporary files, removed at the end; those of killed programs are removed first."""
-    place = Path(gettempdir())
-    remove_leftovers(place, "assay-*")
-    suffix = beside(place / "assay", "dir").name.removeprefix(".assay")
+    root = Path(gettempdir())
+    remove_leftovers(root, "assay-*")
+    suffix = beside(root / "assay", "dir").name.removeprefix(".assay")
     with TemporaryDirectory(prefix=".assay-", suffix=suffix, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
@@ -113,10 +113,10 @@ def remove_leftovers(folder: Path, pattern: str = "*") -> None:
     pattern: only those for files or folders whose name matches.
     """
     for path in folder.glob(".*"):
-        left = _LEFT.fullmatch(path.name)
-        if left is None or left["machine"] != _machine() or not fnmatch.fnmatchcase(left["name"], pattern):
+        match = _LEFT.fullmatch(path.name)
+        if match is None or match["machine"] != _machine() or not fnmatch.fnmatchcase(match["name"], pattern):
             continue
-        if not _alive(int(left["process"])):
+        if not _alive(int(match["process"])):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:
@@ -126,8 +126,8 @@ def remove_leftovers(folder: Path, pattern: str = "*") -> None:
 
 def is_leftover(path: Path, name: str) -> bool:
     """Whether this is the temporary file of a killed program, on any machine, for a file of this name."""
-    left = _LEFT.fullmatch(path.name)
-    return left is not None and left["name"] == name and path.is_file()
+    match = _LEFT.fullmatch(path.name)
+    return match is not None and match["name"] == name and path.is_file()
 
 
 _LEFT = re.compile(r"\.(?P<name>.+)\.(?P<machine>[A-Za-z0-9]*)-(?P<process>[0-9]{1,9})\.(tmp|dir)")
@@ -199,10 +199,10 @@ def is_full_disk(error: BaseException) -> bool:
     return any(text in str(error) for text in _FULL_DISK_TEXTS)
 
 
-def of_system(error: BaseException, path: Path | str | None = None, what: str = "file") -> AssayError | None:
+def of_system(error: BaseException, path: Path | str | None = None, kind: str = "file") -> AssayError | None:
     """An error of any library about memory, devices or files, as one with a remedy; None if it is something else.
 
-    path, what: the file or folder that was being written.
+    path, kind: the file or folder that was being written.
     """
     if isinstance(error, AssayError):
         return error
@@ -213,12 +213,12 @@ def of_system(error: BaseException, path: Path | str | None = None, what: str = 
         remedy = "Close other programs that use it, or choose another --device; the same command uses what is stored."
         return ModelError(f"the device failed ({str(error).splitlines()[0]}).", remedy, code="no-device")
     if is_full_disk(error):
-        code, problem = "no-space", f"no space left to write this {what}."
+        code, problem = "no-space", f"no space left to write this {kind}."
         remedy = (
             "Free some space, or point --out and ASSAY_CACHE at a larger disk; then run the same command to resume."
         )
     elif path is not None and isinstance(error, IsADirectoryError):
-        code, problem = "cannot-write", f"there is a folder of this name, which this {what} cannot replace."
+        code, problem = "cannot-write", f"there is a folder of this name, which this {kind} cannot replace."
         remedy = "Remove or rename that folder; then run the same command again."
     elif path is not None and isinstance(error, OSError):
         code, problem = "cannot-write", f"cannot be written ({error.strerror or error})."
@@ -234,14 +234,14 @@ def of_system(error: BaseException, path: Path | str | None = None, what: str = 
 
 
 @contextmanager
-def explained(path: Path, what: str) -> Iterator[None]:
+def explained(path: Path, kind: str) -> Iterator[None]:
     """Turn errors of any library while writing a file or folder into a UsageError with a remedy."""
     try:
         yield
     except AssayError:
         raise
     except Exception as error:
-        foreseen = of_system(error, path, what)
+        foreseen = of_system(error, path, kind)
         if foreseen is None:
             raise
         raise foreseen from error

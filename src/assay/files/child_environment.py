@@ -9,27 +9,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-HARMLESS = frozenset(
-    {
-        *("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"),  # to find libraries
-        *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR"),  # without which nothing starts on Windows
-        *("TMPDIR", "TEMP", "TMP"),
-        *(
-            "LANG",
-            "LANGUAGE",
-            "LC_ALL",
-            "LC_COLLATE",
-            "LC_CTYPE",
-            "LC_MESSAGES",
-            "LC_MONETARY",
-            "LC_NUMERIC",
-            "LC_TIME",
-        ),
-        "TZ",  # a template may write the date
-        *("PYTHONHOME", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
-        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
-    }
-)
+_LIBRARIES = "PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH"  # to find them
+_WINDOWS = "SYSTEMROOT SYSTEMDRIVE WINDIR"  # without which nothing starts there
+_FOLDERS = "TMPDIR TEMP TMP"
+_LANGUAGE = "LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY LC_NUMERIC LC_TIME"
+_TIME = "TZ"  # a template may write the date
+_PYTHON = "PYTHONHOME PYTHONUTF8 PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX"
+_THREADS = "OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS"
+HARMLESS = frozenset(" ".join((_LIBRARIES, _WINDOWS, _FOLDERS, _LANGUAGE, _TIME, _PYTHON, _THREADS)).split())
 """Names of the variables that a program needs to start and to work as this one does."""
 
 HUB_TOKENS = frozenset({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"})

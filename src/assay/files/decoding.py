@@ -37,11 +37,11 @@ class TwiceError(ValueError):
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys must differ: for `pairs` of the functions below. Otherwise the last value wins."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
         raise TwiceError(next(key for key in keys if keys.count(key) > 1))
-    return found
+    return value
 
 
 def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = False) -> Any:
@@ -52,23 +52,23 @@ def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = Fa
     >>> json_value('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     """
-    written = text if isinstance(text, str) else text.decode("utf-8-sig")
-    if len(written) > _LONGEST:
+    decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
+    if len(decoded) > _LONGEST:
         raise ValueError(f"more than {_LONGEST >> 20} MB")
-    opened = written.count("[") + written.count("{")
-    if opened + written.count(",") > _MOST_VALUES:
+    opened = decoded.count("[") + decoded.count("{")
+    if opened + decoded.count(",") > _MOST_VALUES:
         raise ValueError(f"more than {_MOST_VALUES:,} values")
     try:
-        value = (_decoder(pairs) if pairs else _DECODER).decode(written)
+        value = (_decoder(pairs) if pairs else _DECODER).decode(decoded)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if opened > DEEPEST:
         _require_flat(value)
-    if _surrogates(written):
-        again = json.dumps(value, ensure_ascii=False)
+    if _surrogates(decoded):
+        rewritten = json.dumps(value, ensure_ascii=False)
         if mend:
-            return _DECODER.decode(again.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-        _require_utf8(again)
+            return _DECODER.decode(rewritten.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+        _require_utf8(rewritten)
     return value
 
 
@@ -118,9 +118,9 @@ def json_at(text: str, at: int, *, distinct: bool = False) -> tuple[Any, int]:
     return value, end
 
 
-def _surrogates(text: str, *place: int) -> bool:
+def _surrogates(text: str, *span: int) -> bool:
     """Whether there may be halves of surrogate pairs."""
-    return text.find("\\ud", *place) >= 0 or text.find("\\uD", *place) >= 0
+    return text.find("\\ud", *span) >= 0 or text.find("\\uD", *span) >= 0
 
 
 def _require_utf8(text: str) -> None:
@@ -130,32 +130,32 @@ def _require_utf8(text: str) -> None:
         raise ValueError("a text has half a surrogate pair, which is not a character") from None
 
 
-def python_value(written: str | ast.expr) -> Any:
+def python_value(source: str | ast.expr) -> Any:
     """The value of a text, or of a part of a parsed one, as Python writes numbers, texts, lists and dictionaries.
 
     >>> python_value("{0: ['a', None]}")
     {0: ['a', None]}
     """
-    if isinstance(written, str) and len(written) > _LONGEST_PYTHON:
+    if isinstance(source, str) and len(source) > _LONGEST_PYTHON:
         raise ValueError(f"more than {_LONGEST_PYTHON:,} characters")
     try:
         with warnings.catch_warnings(action="ignore"):  # about backslashes in texts
-            value = ast.literal_eval(written)
+            value = ast.literal_eval(source)
     except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise ValueError(str(error) or _TOO_DEEP) from None
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, str):
-            _require_utf8(each)
-        elif isinstance(each, dict):
-            waiting += [*each, *each.values()]
-        elif isinstance(each, list | tuple | set):
-            waiting += each
-        elif isinstance(each, int):
-            _require_short(each)
-        elif isinstance(each, float):
-            _number(str(each))
+        part = waiting.pop()
+        if isinstance(part, str):
+            _require_utf8(part)
+        elif isinstance(part, dict):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, list | tuple | set):
+            waiting += part
+        elif isinstance(part, int):
+            _require_short(part)
+        elif isinstance(part, float):
+            _number(str(part))
     return value
 
 
@@ -182,8 +182,8 @@ def toml_value(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     for level in _require_flat(table):
-        for each in level:
-            _require_short(each)
+        for value in level:
+            _require_short(value)
     return table
 
 
@@ -204,15 +204,15 @@ def _require_flat(value: Any) -> list[list[Any]]:
         levels.append([inner for holder in holders for inner in (holder.values() if type(holder) is dict else holder)])
 
 
-def whole(written: str) -> int:
+def whole(digits: str) -> int:
     """A whole number that can be a float, too.
 
     >>> whole("-12")
     -12
     """
-    if len(written) > _MOST_DIGITS:
-        raise ValueError(_too_long(f"{written[:20]}…"))
-    return int(written)
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(_too_long(f"{digits[:20]}…"))
+    return int(digits)
 
 
 def whole_number(text: object, digits: int = 18) -> int | None:
@@ -224,15 +224,15 @@ def whole_number(text: object, digits: int = 18) -> int | None:
     return int(text) if isinstance(text, str) and text.isdecimal() and len(text) <= digits else None
 
 
-def _number(written: str) -> float:
-    value = float(written)
+def _number(digits: str) -> float:
+    value = float(digits)
     if value in (float("inf"), float("-inf")):
-        raise ValueError(f"{written[:20]} is too large for a number")
+        raise ValueError(f"{digits[:20]} is too large for a number")
     return value
 
 
-def _too_long(what: str) -> str:
-    return f"{what} has more than {_MOST_DIGITS} digits"
+def _too_long(subject: str) -> str:
+    return f"{subject} has more than {_MOST_DIGITS} digits"
 
 
 def _decoder(pairs: Pairs | None = None) -> json.JSONDecoder:

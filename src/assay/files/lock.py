@@ -21,6 +21,7 @@ LOCK = ".lock"
 _LOCKED = 1 << 30
 """The byte that is locked where locks have places (Windows), so that the others can be read."""
 
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _OTHER = "Choose another folder with --out."
 
 
@@ -45,7 +46,7 @@ def held(folder: Path, doing: str) -> Iterator[None]:
     end are removed.
     """
     try:
-        made = [each for each in (folder, *folder.parents) if not each.exists()]
+        new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot be created ({error.strerror}).", _OTHER, code="cannot-write", file=folder) from None
@@ -57,25 +58,18 @@ def held(folder: Path, doing: str) -> Iterator[None]:
         finally:
             _release(handle, path)
     finally:
-        for each in made:
+        for new_folder in new_folders:
             with contextlib.suppress(OSError):  # there is something in it
-                each.rmdir()
+                new_folder.rmdir()
 
 
 def hold(path: Path) -> int:
     """Create a file and hold its lock; returns its handle, which appends. `let_go` releases the lock."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o666)
-        try:
-            os.lseek(handle, _LOCKED, os.SEEK_SET)
-            if _take(handle, path):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK, 0o666)
+        with contextlib.suppress(BlockingIOError):  # another program is looking whether it is free
+            if _is_locked(handle, path, _LOCKED):
                 return handle
-        except BlockingIOError:  # another program is looking whether it is free
-            pass
-        except OSError:
-            os.close(handle)
-            raise
-        os.close(handle)
 
 
 def let_go(handle: int, path: Path) -> None:
@@ -87,21 +81,13 @@ def let_go(handle: int, path: Path) -> None:
 def remove_if_free(path: Path) -> bool:
     """Remove a file whose lock no program holds; whether it is gone."""
     try:
-        handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+        handle = os.open(path, os.O_RDWR | _NO_LINK)
+        if _is_locked(handle, path, _LOCKED):
+            _release(handle, path)
     except FileNotFoundError:
         return True
-    except OSError:  # somebody else's
+    except OSError:  # somebody else's, or held
         return False
-    try:
-        os.lseek(handle, _LOCKED, os.SEEK_SET)
-        free = _take(handle, path)
-    except OSError:
-        os.close(handle)
-        return False
-    if free:
-        _release(handle, path)
-    else:
-        os.close(handle)
     return True
 
 
@@ -110,16 +96,27 @@ def _acquired(path: Path, doing: str) -> int:
     while True:
         handle = _opened(path)
         try:
-            if _take(handle, path):
+            if _is_locked(handle, path):
                 return handle
         except BlockingIOError:
             remedy = "Wait until it is finished, or choose another folder with --out."
-            busy = UsageError(f"another program is {doing}.", remedy, code="in-use", file=path.parent)
-            raise _closed(handle, busy) from None
+            raise UsageError(f"another program is {doing}.", remedy, code="in-use", file=path.parent) from None
         except OSError as error:
             problem = f"cannot be locked ({error.strerror})."
-            raise _closed(handle, UsageError(problem, _OTHER, code="cannot-write", file=path)) from None
+            raise UsageError(problem, _OTHER, code="cannot-write", file=path) from None
+
+
+def _is_locked(handle: int, path: Path, at: int = 0) -> bool:
+    """Lock an open file, and close it if that fails; False if another file has taken its place."""
+    try:
+        os.lseek(handle, at, os.SEEK_SET)
+        if _take(handle, path):
+            return True
+    except OSError:
         os.close(handle)
+        raise
+    os.close(handle)
+    return False
 
 
 def _opened(path: Path) -> int:
@@ -128,19 +125,15 @@ def _opened(path: Path) -> int:
     if path.is_symlink():
         raise foreign
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o666)
     except OSError as error:
         remedy = "Choose a writable folder with --out."
         raise UsageError(f"cannot be written ({error.strerror}).", remedy, code="cannot-write", file=path) from None
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode) or status.st_size:
-        raise _closed(handle, foreign)
+        os.close(handle)
+        raise foreign
     return handle
-
-
-def _closed(handle: int, error: UsageError) -> UsageError:
-    os.close(handle)
-    return error
 
 
 if sys.platform == "win32":

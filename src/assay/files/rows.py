@@ -1,4 +1,6 @@
-"""Rows of files: JSON lines, CSV or TSV, plain or compressed; and what to do with rows that cannot be used."""
+"""Rows of files: JSON lines, CSV or TSV, plain or compressed; what to do with rows that cannot be used; and which files
+have answers.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,13 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from assay.errors import DataError, UsageError
 from assay.files.decoding import TwiceError, json_value, once
-from assay.files.opening import LONGEST_ROW, open_text
+from assay.files.opening import LONGEST_ROW, is_zip, open_text
 
 Row = Mapping[str, Any]
 Some = TypeVar("Some")
@@ -41,9 +44,9 @@ class Selection:
                 problem = f"there is no column {column!r} to choose rows by; there are {', '.join(map(str, row))}."
                 raise UsageError(problem, "--only COLUMN=VALUE", code="bad-option", file=path, line=line, key="only")
             if str(row[column]) != value:
-                there = self._others.setdefault(column, {})
-                if len(there) < _MOST_LISTED:
-                    there[str(row[column])] = None
+                rejected = self._others.setdefault(column, {})
+                if len(rejected) < _MOST_LISTED:
+                    rejected[str(row[column])] = None
                 return False
         for column in _MODELS:
             model = row.get(column)
@@ -90,26 +93,15 @@ class BadRows:
 
 def read_rows(path: Path, bad: BadRows) -> Iterator[tuple[int, Row]]:
     """The rows of a file of JSON lines or of a CSV or TSV file, with their line numbers."""
-    chosen = bad.selection
-    if chosen is None:
-        yield from _rows(path, bad)
-        return
-    some = False
-    for line, row in _rows(path, bad):
-        if chosen.takes(row, path, line):
-            some = True
-            yield line, row
-    if not some:
-        chosen.require_some(path)
-
-
-def _rows(path: Path, bad: BadRows) -> Iterator[tuple[int, Row]]:
+    selection, is_any_taken = bad.selection, False
+    delimiter = next((delimiter for suffix, delimiter in _DELIMITERS.items() if suffix in path.suffixes), None)
     with open_text(path, LONGEST_ROW) as file:
-        for suffix, delimiter in _DELIMITERS.items():
-            if suffix in path.suffixes:
-                yield from _csv_rows(file, path, bad, delimiter)
-                return
-        yield from _json_rows(file, path, bad)
+        for line, row in _csv_rows(file, path, bad, delimiter) if delimiter else _json_rows(file, path, bad):
+            if selection is None or selection.takes(row, path, line):
+                is_any_taken = True
+                yield line, row
+    if selection is not None and not is_any_taken:
+        selection.require_some(path)
 
 
 _MONTHS = "jan|feb|mar|mrz|mär|apr|abr|may|mai|jun|jul|aug|ago|aoû|sep|set|oct|okt|out|nov|dec|dez|dic|déc|fév|avr|ene"
@@ -128,14 +120,14 @@ def require_no_date(value: object, key: str, path: Path | str, line: int) -> Non
         raise DataError(problem, remedy, code="bad-value", file=path, line=line, key=key)
 
 
-def require_any(found: Iterable[Some], path: Path, what: str, remedy: str) -> Iterator[Some]:
+def require_any(entries: Iterable[Some], path: Path, kind: str, remedy: str) -> Iterator[Some]:
     """Everything found in a file; a file without any is an error."""
-    some = False
-    for each in found:
-        some = True
-        yield each
-    if not some:
-        raise DataError(f"this file has no {what}.", remedy, code="empty-file", file=path)
+    is_empty = True
+    for entry in entries:
+        is_empty = False
+        yield entry
+    if is_empty:
+        raise DataError(f"this file has no {kind}.", remedy, code="empty-file", file=path)
 
 
 def appears_twice(key: str, path: Path, line: int | None = None) -> DataError:
@@ -186,6 +178,57 @@ def _csv_rows(file: IO[str], path: Path, bad: BadRows, delimiter: str) -> Iterat
 def _require_different(columns: Iterable[str], path: Path) -> None:
     """Refuse two columns of one name. Several without a name are usual: nothing can ask for them."""
     names = [name for name in columns if name]
-    for place, name in enumerate(names):
-        if name in names[:place]:
+    for i, name in enumerate(names):
+        if name in names[:i]:
             raise appears_twice(name, path, 1)
+
+
+# --- files of answers, and files that only look like them, by their beginnings
+
+_HEAD = 1 << 16
+_MOST_RESULTS = 1 << 24
+_INSPECT = re.compile(r'\{\s*"version"\s*:\s*\d+\s*,\s*"(?:status|eval|invalidated)"\s*:')
+_RESULTS = re.compile(r'\{\s*"results"\s*:\s*\{')
+_OF_LM_EVAL = re.compile(r'"(?:n-shot|n-samples|higher_is_better|lm_eval_version)"\s*:')
+_OF_RUN = re.compile(r'\{\s*(?:"schema"\s*:\s*\d+\s*,\s*"probe"\s*:|"probe"\s*:\s*"[^"]*"\s*,\s*"identity"\s*:)')
+
+
+class AnswerFileKind(StrEnum):
+    """What a file is. Tables of questions with answers are of no kind: each probe reads its own."""
+
+    LM_EVAL = "lm-eval"
+    INSPECT = "inspect"
+    LM_EVAL_RESULTS = "lm-eval results"
+    BATCH_RESULTS = "batch results"
+    BATCH_REQUESTS = "batch requests"
+    RUN = "a file of a run"
+
+
+def kind_of(path: Path) -> AnswerFileKind | None:
+    """The kind of a file; None if it is of none of them."""
+    if path.suffix == ".eval" or is_zip(path):
+        return AnswerFileKind.INSPECT
+    with open_text(path) as file:
+        try:
+            head = file.read(_HEAD).lstrip()
+            if _INSPECT.match(head):
+                return AnswerFileKind.INSPECT
+            if _OF_RUN.match(head):
+                return AnswerFileKind.RUN
+            if _RESULTS.match(head) and _OF_LM_EVAL.search(head + file.read(_MOST_RESULTS)):
+                return AnswerFileKind.LM_EVAL_RESULTS
+            if '"custom_id"' not in head and '"doc"' not in head:  # a file may be one line of a gigabyte
+                return None
+            first, ended, _ = head.partition("\n")
+            row = json_value(first if ended else first + file.readline())
+        except (ValueError, RecursionError):  # not UTF-8, or not JSON: whoever reads it says so
+            return None
+    return _kind_of_row(row) if isinstance(row, dict) else None
+
+
+def _kind_of_row(row: dict[str, object]) -> AnswerFileKind | None:
+    if isinstance(row.get("doc"), dict) and "resps" in row:
+        return AnswerFileKind.LM_EVAL
+    if "custom_id" in row and row.keys() & {"response", "error"}:
+        return AnswerFileKind.BATCH_RESULTS
+    return AnswerFileKind.BATCH_REQUESTS if "custom_id" in row and "body" in row else None

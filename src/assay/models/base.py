@@ -218,7 +218,7 @@ class ServedModel:
 class RetryableError(Exception):
     """A call failed and may succeed later.
 
-    `after` is the pause in seconds that the server asks for; `pressed` says that it is overloaded, `silent` that no
+    `after` is the pause in seconds that the server asks for; `overloaded` says that it is overloaded, `silent` that no
     complete reply came in time; the tokens are those billed for an unusable reply.
     """
 
@@ -227,13 +227,13 @@ class RetryableError(Exception):
         why: str,
         *,
         after: float | None = None,
-        pressed: bool = False,
+        overloaded: bool = False,
         silent: bool = False,
         input_tokens: int = 0,
         output_tokens: int = 0,
     ) -> None:
         super().__init__(why)
-        self.after, self.pressed, self.silent = after, pressed, silent
+        self.after, self.overloaded, self.silent = after, overloaded, silent
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
 
 

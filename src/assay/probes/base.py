@@ -294,7 +294,7 @@ class Method(Generic[P, D]):
     """
 
     logs: Collection[str] = ()
-    """The kinds of logs (`assay.files.answer_files`) that `read_files` reads."""
+    """The kinds of logs (`assay.files.rows`) that `read_files` reads."""
 
     answer_options: Collection[str] = ()
     """The options of `assay score` that `read_files` follows: "labels-from", "only"."""

@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from assay.runs.dry_run import RequestEstimate
 
 PAGE = "report.html"
-"""The names of the executors: this process, the workers of a Ray cluster, and those in a shared folder (`work:DIR`)."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def audit(
     `spending` limits what asking an endpoint may cost, and afterwards holds what it did cost.
     """
     request = Request(preset, limit, seed, settings or {}, data_path(data), skip_bad)
-    with shown_progress(progress) as shown:  # also while it is tested what an endpoint can do
+    with shown_progress(progress) as meter:  # also while it is tested what an endpoint can do
         begun = prepare_audit(
             model,
             probe,
@@ -115,7 +115,7 @@ def audit(
             executor=executor,
             spending=spending,
         )
-        return run_audit(begun, shown, listener)
+        return run_audit(begun, meter, listener)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,10 @@ def prepare_audit(
         spec, executor = _function(model, executor)
     name = default_name(probe, spec.name, request.preset, request.limit)
     folder = Path(out) if out is not None else Path("runs") / name
-    before = _before(folder, resume)
+    before = RunInfo()
+    if resume is not Resume.NEVER:
+        with suppress(DataError):  # whether it is the same run is checked later
+            before = info_in(folder) or before
     engine = engine or EngineSettings()
     engine = replace(engine, block_size=engine.block_size or before.engine.get("block_size", 0))
     find = partial(find_second, options=options)
@@ -184,7 +187,7 @@ def prepare_audit(
             "settings": dict(prepared.settings),
             "engine": sizes,
             "data": dict(prepared.data),
-            "others": {name: other.digest for name, other in ask.others.items()},
+            "others": {name: spec.digest for name, spec in ask.others.items()},
             "brought": dict(prepared.brought),
         },
         model=ask.types.get(spec, spec),
@@ -225,11 +228,8 @@ def run_audit(begun: PreparedAudit, progress: Progress | None = None, listener: 
             begun.spending.reuse_block(begun.folder, *cost)
             return run if (begun.folder / PAGE).exists() else reported(run)
         (listener or AuditListener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
-        ask.progress, ask.backed_off, ask.remember = (
-            progress or SilentProgress(),
-            dict(folder.info.backed_off),
-            folder.remember,
-        )
+        ask.progress = progress or SilentProgress()
+        ask.backed_off, ask.remember = dict(folder.info.backed_off), folder.remember
         if resume is not Resume.NEVER:  # else the folder may hold another run until this one is finished
             ask.resized = folder.size_blocks
             ask.typed = lambda: folder.note(**_models(begun))
@@ -240,14 +240,14 @@ def run_audit(begun: PreparedAudit, progress: Progress | None = None, listener: 
         )
         folder.write_blocks(ask.asked)
         folder.write_findings(findings)
-        whole, asking = time.perf_counter() - began, sum(each.seconds for each in ask.asked[before:])
-        timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
+        seconds, asking = time.perf_counter() - began, sum(plan.seconds for plan in ask.asked[before:])
+        timings = {"run": round(seconds, 3), "asking": round(asking, 3), "analysing": round(seconds - asking, 3)}
         notes = [*prepared.notes, *ask.notes, *findings.notes]
         spent = begun.spending.as_json(ask.billed) if spec.endpoint else {}
-        said: dict[str, Any] = {"notes": notes, "timings": timings, "spent": spent, "block_sizes": dict(ask.sizes)}
+        results: dict[str, Any] = {"notes": notes, "timings": timings, "spent": spent, "block_sizes": dict(ask.sizes)}
         if spec.endpoint:
-            said["endpoint"] = EndpointInfo.of(ask.served)
-        folder.info = replace(folder.info, finished=now(), **said, **_models(begun))
+            results["endpoint"] = EndpointInfo.of(ask.served)
+        folder.info = replace(folder.info, finished=now(), **results, **_models(begun))
         run = reported(Run(begun.folder, folder.info, findings))  # before run.json says that the run is finished
         folder.note()
     return run
@@ -271,16 +271,8 @@ def _settle_as_before(ask: LiveAsk, before: RunInfo) -> None:
 def _models(begun: PreparedAudit) -> dict[str, Any]:
     """The models of a run with the number types in which they answer."""
     types = begun.ask.types
-    others = {name: types.get(other, other) for name, other in begun.ask.others.items()}
+    others = {name: types.get(spec, spec) for name, spec in begun.ask.others.items()}
     return {"model": types.get(begun.info.model, begun.info.model), "others": others}
-
-
-def _before(folder: Path, resume: Resume) -> RunInfo:
-    """The folder's run.json, for its block sizes; whether it is the same run is checked later."""
-    try:
-        return (info_in(folder) if resume is not Resume.NEVER else None) or RunInfo()
-    except DataError:
-        return RunInfo()
 
 
 def _method(probe: str | None, request: Request) -> Method[Any, Any]:
@@ -330,16 +322,16 @@ def expect(
     with temporary_folder() as folder:  # nothing of the trial is kept
         find = partial(find_second, options=options)
         ask = LiveAsk(spec, BlockStore(folder), executor or new_executor(), find=find)
-        whole = method.prepare(request, ask)
-        stages = tuple(whole.stages)
+        full = method.prepare(request, ask)
+        stages = tuple(full.stages)
         total = sum(stage.questions for stage in stages)
         began = time.perf_counter()
         prepared = method.prepare(replace(request, limit=min(_TRIAL * len(stages), total)), ask)
         method.findings(prepared, method.gather(prepared, ask))
-        put = [each for each in ask.asked if each.ability not in TOKENIZER_ABILITIES]
-        asking, questions = sum(each.seconds for each in put), sum(each.questions for each in put)
+        plans = [plan for plan in ask.asked if plan.ability not in TOKENIZER_ABILITIES]
+        asking, questions = sum(plan.seconds for plan in plans), sum(plan.questions for plan in plans)
         analysis = time.perf_counter() - began - asking
-    as_measured = whole.measured and limit is None and not settings  # any setting may change the size
+    as_measured = full.measured and limit is None and not settings  # any setting may change the size
     sees = method.probe.sees.get(preset, "") if as_measured else ""
     return RunSize(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, sees)
 
@@ -380,23 +372,14 @@ def data_path(data: str | Path | None) -> Path | None:
 
 def provenance() -> dict[str, Any]:
     """Versions, machine, command and time, for run.json."""
-    machine = {"system": platform.platform(), "processor": platform.machine()}
-    return {"versions": _versions(), "machine": machine, "command": _command(), "started": now()}
-
-
-def _versions() -> dict[str, str]:
     versions = {"assay": __version__, "python": platform.python_version()}
     for package in ("numpy", "torch", "transformers", "tokenizers", "onnxruntime"):
-        try:
+        with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
-
-
-def _command() -> str:
-    name = Path(sys.argv[0]).name
-    return shlex.join(["assay", *sys.argv[1:]]) if name in ("assay", "__main__.py") else "assay.audit(…) from Python"
+    machine = {"system": platform.platform(), "processor": platform.machine()}
+    is_program = Path(sys.argv[0]).name in ("assay", "__main__.py")
+    command = shlex.join(["assay", *sys.argv[1:]]) if is_program else "assay.audit(…) from Python"
+    return {"versions": versions, "machine": machine, "command": command, "started": now()}
 
 
 def now() -> str:

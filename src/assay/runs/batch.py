@@ -20,7 +20,7 @@ from assay.asking.plan import AnyPlan, Ask, digest_of
 from assay.asking.progress import Progress
 from assay.asking.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
 from assay.engine.ask import MOST_FAILED, LiveAsk, endpoint_notes, served_models
-from assay.engine.store import ArrayStore, BlockStore
+from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
 from assay.files.atomic import open_atomically, temporary_folder, write_atomically
 from assay.files.decoding import json_typed
@@ -72,10 +72,10 @@ class Batch:
 
         return digest_of(msgspec.to_builtins(self, order="deterministic"))[:12]
 
-    def request(self, again: Request) -> Request:
+    def request(self, request: Request) -> Request:
         """The run's request; settings may change formulas, and the data may be elsewhere now."""
-        settings, place = {**self.settings, **again.settings}, again.data or (Path(self.data) if self.data else None)
-        return Request(self.preset, self.limit, self.seed, settings, place, self.skip_bad)
+        settings, data = {**self.settings, **request.settings}, request.data or (Path(self.data) if self.data else None)
+        return Request(self.preset, self.limit, self.seed, settings, data, self.skip_bad)
 
 
 # --- requests
@@ -87,10 +87,10 @@ def write_requests(
     """Write a probe's requests to a file, atomically; returns their number and notes for the user."""
     spec, method = _answering(model), method_of(probe)
     saved = {key: str(value) for key, value in request.settings.items()}
-    place = None if request.data is None else str(request.data)
-    batch = Batch(probe, spec, request.preset, request.limit, request.seed, saved, place, request.skip_bad)
+    data = None if request.data is None else str(request.data)
+    batch = Batch(probe, spec, request.preset, request.limit, request.seed, saved, data, request.skip_bad)
     with temporary_folder() as folder, open_atomically(out) as file:
-        writing = _RequestWriter(ApiModel(spec), ArrayStore(folder), file, meter)
+        writing = _RequestWriter(ApiModel(spec), BlockStore(folder), file=file, meter=meter)
         prepared = method.prepare(request, writing)
         batch = replace(batch, brought=dict(prepared.brought))
         writing.batch = batch.id
@@ -106,7 +106,7 @@ def write_requests(
     content = msgspec.json.format(msgspec.json.encode(batch), indent=1)
     for path in (out.with_suffix("").with_suffix(ENDING), cache_folder() / "batches" / f"{batch.id}{ENDING}"):
         write_atomically(path, content + b"\n")
-    return writing.written, list(_notes(batch, prepared, writing))
+    return writing.n_requests, list(_notes(batch, prepared, writing))
 
 
 def _answering(model: str | None) -> ModelSpec:
@@ -131,24 +131,23 @@ def _answering(model: str | None) -> ModelSpec:
 
 def _notes(batch: Batch, prepared: Prepared, writing: _RequestWriter) -> Iterable[str]:
     yield from prepared.notes
-    read, written = writing.tokens
-    yield f"about {read:,} input tokens and at most {written:,} output tokens"
+    yield f"about {writing.input_tokens:,} input tokens and at most {writing.output_tokens:,} output tokens"
     if batch.model.endpoint is not None and batch.model.endpoint.assumed:
         yield "it is not known what this model's service can do; `assay doctor --model api:NAME@URL` tests it"
-    if writing.begun:
+    if writing.starts_answers:
         yield "the prompts contain the start of the answer; a service that does not continue it gives other answers"
-    if writing.written > MOST:
+    if writing.n_requests > MOST:
         yield f"OpenAI accepts {MOST:,} requests per file: split the file by lines, and score all results together"
 
 
+@dataclass
 class _NumberedAsk(DryAsk):
     """Gives every request an id; equal requests share one."""
 
-    model: ApiModel
-
-    def __init__(self, model: ApiModel, arrays: ArrayStore, batch: str = "") -> None:
-        super().__init__(model, arrays)
-        self.batch, self.ids, self.labels = batch, dict[str, str](), list[str]()
+    endpoint: ApiModel
+    batch: str = ""
+    ids: dict[str, str] = field(default_factory=dict)  # by the requests' digests
+    labels: list[str] = field(default_factory=list)
 
     def of(self, model: str) -> Ask:
         return LiveAsk(find_model(model), BlockStore.default(), new_executor())
@@ -158,34 +157,38 @@ class _NumberedAsk(DryAsk):
         return super().__call__(plan, label)
 
     def numbered(
-        self, columns: ChoiceColumns | TextColumns, row: int, place: int
+        self, columns: ChoiceColumns | TextColumns, row: int, index: int
     ) -> Iterator[tuple[str, EndpointRequest, bool]]:
         """The ids and requests of a question, each with whether it is new."""
-        for call in self.model.calls(columns.row(row), columns.scoring):
-            digest, sample = call.digest(""), f"-{call.sample}" if call.sample else ""
-            new = digest not in self.ids
-            if new:
-                self.ids[digest] = f"{self.batch}-{len(self.labels) - 1}-{place}{sample}"
-            yield self.ids[digest], call, new
+        for request in self.endpoint.calls(columns.row(row), columns.scoring):
+            digest, sample = request.digest(""), f"-{request.sample}" if request.sample else ""
+            is_new = digest not in self.ids
+            if is_new:
+                self.ids[digest] = f"{self.batch}-{len(self.labels) - 1}-{index}{sample}"
+            yield self.ids[digest], request, is_new
 
 
+@dataclass(kw_only=True)
 class _RequestWriter(_NumberedAsk):
     """Writes every request once."""
 
-    def __init__(self, model: ApiModel, arrays: ArrayStore, file: BinaryIO, meter: Progress) -> None:
-        super().__init__(model, arrays)
-        self.file, self.meter = file, meter
-        self.written, self.tokens, self.begun = 0, (0, 0), False
+    file: BinaryIO
+    meter: Progress
+    n_requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    starts_answers: bool = False
 
-    def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
+    def answer(self, columns: ChoiceColumns | TextColumns, row: int, index: int) -> Answer:
         dialogue = columns.row(row).dialogue
-        self.begun |= bool(dialogue and dialogue.begun)
-        for own, call, new in self.numbered(columns, row, place):
-            if new:
-                line = {"custom_id": own, "method": "POST", "url": f"/v1{call.path}", "body": call.body}
+        self.starts_answers |= bool(dialogue and dialogue.begun)
+        for id, request, is_new in self.numbered(columns, row, index):
+            if is_new:
+                line = {"custom_id": id, "method": "POST", "url": f"/v1{request.path}", "body": request.body}
                 self.file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-                self.written += 1
-                self.tokens = self.tokens[0] + call.input_tokens, self.tokens[1] + call.output_tokens
+                self.n_requests += 1
+                self.input_tokens += request.input_tokens
+                self.output_tokens += request.output_tokens
         self.meter.advance(1)
         return Answer(Status.FAILED)
 
@@ -193,152 +196,148 @@ class _RequestWriter(_NumberedAsk):
 # --- results
 
 
-def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request) -> tuple[Prepared, Any]:
+def read_results(method: Method[Any, Any], files: Sequence[Path], request: Request) -> tuple[Prepared, Any]:
     """A probe prepared as it was for the requests, and the answers from files of results."""
-    bad = BadRows(again.skip_bad)
-    results = _Results.of([file for file in files if not file.name.endswith(ENDING)], bad)
-    batch = _batch(results, files)
+    bad = BadRows(request.skip_bad)
+    result_files = [file for file in files if not file.name.endswith(ENDING)]
+    batch_id, results = _results(result_files, bad)
+    batch, file = _batch(batch_id, files, result_files[0]), result_files[0]
     if batch.probe != method.probe.name:
         problem = f"these are answers to questions of the probe {batch.probe}."
-        remedy = f"assay score {batch.probe} {results.file}"
-        raise UsageError(problem, remedy, code="other-run", file=results.file, key="probe")
+        remedy = f"assay score {batch.probe} {file}"
+        raise UsageError(problem, remedy, code="other-run", file=file, key="probe")
     with temporary_folder() as folder:
-        reading = _ResultReader(ApiModel(batch.model), ArrayStore(folder), batch.id, results)
-        prepared = method.prepare(batch.request(again), reading)
+        reading = _ResultReader(ApiModel(batch.model), BlockStore(folder), batch.id, results=results)
+        prepared = method.prepare(batch.request(request), reading)
         if changed := [name for name, digest in batch.brought.items() if prepared.brought.get(name) != digest]:
             problem = f"{changed[0]} has changed since the requests were written."
             remedy = f"Restore it ({batch.settings.get(changed[0])}), or write the requests again."
-            raise DataError(problem, remedy, code="changed-file", file=results.file, key=changed[0])
+            raise DataError(problem, remedy, code="changed-file", file=file, key=changed[0])
         gathered = method.gather(prepared, reading)
-    reading.require_most(skip=again.skip_bad)
+    reading.require_most(file, skip=request.skip_bad)
     notes = [*prepared.notes, *bad.notes("results"), *reading.notes()]
     return replace(prepared, notes=notes, model=batch.model.name, served=reading.served), gathered
 
 
-def _batch(results: _Results, files: Sequence[Path]) -> Batch:
+def _batch(id: str, files: Sequence[Path], results: Path) -> Batch:
     """The description of the requests: in a named file, beside the results, or in the cache."""
     beside = sorted(path for file in files for path in file.resolve().parent.glob(f"*{ENDING}"))
-    for path in (*files, *beside, cache_folder() / "batches" / f"{results.batch}{ENDING}"):
+    for path in (*files, *beside, cache_folder() / "batches" / f"{id}{ENDING}"):
         if not path.name.endswith(ENDING):
             continue
         try:
-            found = json_typed(read_whole(path), Batch)
+            batch = json_typed(read_whole(path), Batch)
         except (OSError, ValueError):
             continue
-        if found.id == results.batch:
-            return found
-    problem = f"the description of these requests (batch {results.batch}) was not found."
+        if batch.id == id:
+            return batch
+    problem = f"the description of these requests (batch {id}) was not found."
     remedy = (
         f"Also name the file that `assay generate` wrote beside the requests: assay score PROBE RESULTS NAME{ENDING}"
     )
-    raise DataError(problem, remedy, code="missing-file", file=results.file)
+    raise DataError(problem, remedy, code="missing-file", file=results)
 
 
-@dataclass
-class _Results:
-    """The results, by the requests' ids. If a request has several answers, the first usable one counts."""
-
-    file: Path
-    batch: str
-    rows: Mapping[str, list[Row]]
-
-    @staticmethod
-    def of(files: Sequence[Path], bad: BadRows) -> _Results:
-        found: dict[str, list[Row]] = {}
-        batches: dict[str, str] = {}
-        for file in files:
-            for line, row in read_rows(file, bad):
-                own = row.get("custom_id")
-                match = _ID.fullmatch(own) if isinstance(own, str) else None
-                if match is None:
-                    problem = f'"custom_id" is {own!r}, which `assay generate` did not write.'
-                    remedy = "Score the results of requests that it wrote."
-                    error = DataError(problem, remedy, code="bad-value", file=file, line=line, key="custom_id")
-                    bad.found(error)
-                    continue
-                batches.setdefault(match[1], f"{file}, line {line}")
-                found.setdefault(match[0], []).append(row)
-        if len(batches) > 1:
-            (one, at), (other, there) = list(batches.items())[:2]
-            problem = f"these are results of several batches: {one} ({at}) and {other} ({there})."
-            raise UsageError(problem, "Score each batch separately.", code="bad-option", key="files")
-        if not found:
-            remedy = "Name the file of results that the service wrote."
-            raise DataError("this file has no answers.", remedy, code="empty-file", file=files[0])
-        return _Results(files[0], next(iter(batches)), found)
+def _results(files: Sequence[Path], bad: BadRows) -> tuple[str, dict[str, list[Row]]]:
+    """The id of a batch, and its results by the requests' ids."""
+    results: dict[str, list[Row]] = {}
+    batches: dict[str, str] = {}
+    for file in files:
+        for line, row in read_rows(file, bad):
+            id = row.get("custom_id")
+            match = _ID.fullmatch(id) if isinstance(id, str) else None
+            if match is None:
+                problem = f'"custom_id" is {id!r}, which `assay generate` did not write.'
+                remedy = "Score the results of requests that it wrote."
+                bad.found(DataError(problem, remedy, code="bad-value", file=file, line=line, key="custom_id"))
+                continue
+            batches.setdefault(match[1], f"{file}, line {line}")
+            results.setdefault(match[0], []).append(row)
+    if len(batches) > 1:
+        locations = " and ".join(f"{id} ({location})" for id, location in list(batches.items())[:2])
+        problem = f"these are results of several batches: {locations}."
+        raise UsageError(problem, "Score each batch separately.", code="bad-option", key="files")
+    if not results:
+        remedy = "Name the file of results that the service wrote."
+        raise DataError("this file has no answers.", remedy, code="empty-file", file=files[0])
+    return next(iter(batches)), results
 
 
+@dataclass(kw_only=True)
 class _ResultReader(_NumberedAsk):
-    """Answers from results; requests without one count as failed and are noted."""
+    """Answers from results; requests without one count as failed and are noted.
 
-    def __init__(self, model: ApiModel, arrays: ArrayStore, batch: str, results: _Results) -> None:
-        super().__init__(model, arrays, batch)
-        self.results, self.wrong, self.missing = results, dict[str, str](), dict[str, None]()
-        self.said: list[str] = []
-        self.served: list[ServedModel] = []
+    If a request has several answers, the first usable one counts.
+    """
+
+    results: Mapping[str, list[Row]]
+    unusable: dict[str, str] = field(default_factory=dict)  # why, by id
+    missing: dict[str, None] = field(default_factory=dict)
+    answer_notes: list[str] = field(default_factory=list)
+    served: list[ServedModel] = field(default_factory=list)
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         answers = super().__call__(plan, label)
-        self.said += endpoint_notes(label, answers, failed="without an answer")
+        self.answer_notes += endpoint_notes(label, answers, failed="without an answer")
         self.served += served_models(answers)
         return answers
 
-    def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
-        given = [self._reply(own, call) for own, call, _ in self.numbered(columns, row, place)]
-        replies = [reply for reply in given if reply is not None]
-        if len(replies) < len(given):
+    def answer(self, columns: ChoiceColumns | TextColumns, row: int, index: int) -> Answer:
+        replies = [self._reply(id, request) for id, request, _ in self.numbered(columns, row, index)]
+        usable = [reply for reply in replies if reply is not None]
+        if len(usable) < len(replies):
             return Answer(Status.FAILED)
-        return self.model.read(columns.row(row), columns.scoring, replies)
+        return self.endpoint.read(columns.row(row), columns.scoring, usable)
 
-    def _reply(self, own: str, call: EndpointRequest) -> Reply | None:
-        if own not in self.results.rows:
-            self.missing[own] = None
+    def _reply(self, id: str, call: EndpointRequest) -> Reply | None:
+        if id not in self.results:
+            self.missing[id] = None
             return None
-        why = ""
-        for row in self.results.rows[own]:
+        problem = ""
+        for row in self.results[id]:
             try:
                 return self._read(row, call)
             except RetryableError as error:
-                why = str(error)
-        self.wrong[own] = why
+                problem = str(error)
+        self.unusable[id] = problem
         return None
 
     def _read(self, row: Row, call: EndpointRequest) -> Reply:
         """The reply in a result; raises RetryableError, with the reason, if it is unusable."""
-        given = row.get("response")
-        response: Row = given if isinstance(given, Mapping) else {}
-        status, said, error = response.get("status_code"), response.get("body"), row.get("error")
-        body: Row | None = said if isinstance(said, Mapping) else None
+        value = row.get("response")
+        response: Row = value if isinstance(value, Mapping) else {}
+        status, content, error = response.get("status_code"), response.get("body"), row.get("error")
+        body: Row | None = content if isinstance(content, Mapping) else None
         if body is not None and (status == 200 or (status == 400 and is_filtered(body))):
-            return replace(self.model.received(call, body), at=_created(body))
-        words = words_of(body if error is None else {"error": error}, str(said))
+            return replace(self.endpoint.received(call, body), at=_created(body))
+        words = words_of(body if error is None else {"error": error}, str(content))
         raise RetryableError(words if status is None else f"{status}: {words}")
 
-    def require_most(self, *, skip: bool) -> None:
+    def require_most(self, file: Path, *, skip: bool) -> None:
         """Refuse results if too many are missing, unless they are skipped; at least one must be there."""
-        lacking = len(self.missing) + len(self.wrong)
+        lacking = len(self.missing) + len(self.unusable)
         if lacking == len(self.ids) or (not skip and lacking > MOST_FAILED * len(self.ids)):
             problem = " ".join(self._lacking())
-            raise DataError(problem, _SEND_AGAIN, code="no-answer", file=self.results.file)
+            raise DataError(problem, _SEND_AGAIN, code="no-answer", file=file)
 
     def notes(self) -> Iterable[str]:
-        yield from self.said
+        yield from self.answer_notes
         yield from self._lacking()
-        repeated = sum(len(rows) > 1 for rows in self.results.rows.values())
+        repeated = sum(len(rows) > 1 for rows in self.results.values())
         if repeated:
             yield f"answered more than once: {plural(repeated, 'request')}; the first answer that can be used counts"
-        others = len(self.results.rows.keys() - set(self.ids.values()))
+        others = len(self.results.keys() - set(self.ids.values()))
         if others:
             yield f"left out: {plural(others, 'result')} of requests that are not part of this run"
 
     def _lacking(self) -> Iterable[str]:
         """How many requests have no answer, some of them, and why."""
-        every = plural(len(self.ids), "request")
+        total = plural(len(self.ids), "request")
         if self.missing:
-            yield f"{len(self.missing):,} of {every} are not among the results: {_some(self.missing)}."
-        if self.wrong:
-            why = "; ".join(dict.fromkeys(list(self.wrong.values())[:_NAMED]))
-            yield f"{len(self.wrong):,} of {every} have no usable answer: {_some(self.wrong)} ({why})."
+            yield f"{len(self.missing):,} of {total} are not among the results: {_some(self.missing)}."
+        if self.unusable:
+            problems = "; ".join(dict.fromkeys(list(self.unusable.values())[:_NAMED]))
+            yield f"{len(self.unusable):,} of {total} have no usable answer: {_some(self.unusable)} ({problems})."
 
 
 def _created(body: Row) -> float:

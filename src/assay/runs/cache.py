@@ -38,42 +38,42 @@ class Prunable:
 def parts() -> list[Part]:
     """The folders of the cache with their sizes, the largest first."""
     root = cache_folder()
-    known = {
+    descriptions = {
         "blocks": "answers in blocks",
         "journal": "replies of endpoints, which were paid for",
         "endpoints": "what endpoints can do",
         "batches": "descriptions of batches",
     }
     folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-    found = [Part(known.get(folder.name, folder.name), folder, *_measured(folder)) for folder in folders]
-    return sorted(found, key=lambda part: -part.size)
+    cache_parts = [Part(descriptions.get(folder.name, folder.name), folder, *_measured(folder)) for folder in folders]
+    return sorted(cache_parts, key=lambda part: -part.size)
 
 
 def prunable(runs: Sequence[Path], *, unused: bool = False) -> list[Prunable]:
     """The blocks that no run below the folders `runs` uses: those with newer answers to the same questions and those of
     askings that were stopped; with `unused`, all.
     """
-    store, kept = BlockStore.default(), {path.name for folder in runs for path in _used(folder)}
-    found: list[Prunable] = []
+    store, used_names = BlockStore.default(), {path.name for folder in runs for path in _used(folder)}
+    files: list[Prunable] = []
     for folder in sorted(path for path in store.root.glob("??/*") if path.is_dir()):
         newest = {path for (path,) in store.newest(folder.name).values()}
         for path in sorted(folder.glob("*.block")):
-            if path.name not in kept and (unused or path not in newest):
-                why = "no run uses it" if path in newest else "there are newer answers"
-                found.append(Prunable(path, why, path.stat().st_size))
+            if path.name not in used_names and (unused or path not in newest):
+                reason = "no run uses it" if path in newest else "there are newer answers"
+                files.append(Prunable(path, reason, path.stat().st_size))
         for path in store.stopped(folder.name):
-            written = max(file.stat().st_mtime for file in (path, *path.iterdir()))
-            if time.time() - written > _DAY:
-                found.append(Prunable(path, "its run was stopped", _measured(path)[1]))
-    return found
+            modified = max(file.stat().st_mtime for file in (path, *path.iterdir()))
+            if time.time() - modified > _DAY:
+                files.append(Prunable(path, "its run was stopped", _measured(path)[1]))
+    return files
 
 
 def remove(prunable: Sequence[Prunable]) -> None:
-    for each in prunable:
-        if each.path.is_dir():
-            shutil.rmtree(each.path)
+    for part in prunable:
+        if part.path.is_dir():
+            shutil.rmtree(part.path)
         else:
-            each.path.unlink(missing_ok=True)
+            part.path.unlink(missing_ok=True)
 
 
 def _used(folder: Path) -> Iterator[Path]:

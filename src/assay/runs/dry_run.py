@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from assay.asking.plan import AnyPlan, Arrays, Ask
+from assay.asking.plan import AnyPlan, Ask
 from assay.asking.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
-from assay.engine.ask import LiveAsk
+from assay.engine.ask import BaseAsk, LiveAsk
 from assay.engine.executor import Executor, answers_of
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
-from assay.engine.store import ArrayStore, BlockStore, columns_of
+from assay.engine.store import BlockStore
 from assay.files.atomic import temporary_folder
-from assay.models import find_model, find_second, load
-from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, missing_ability_error
+from assay.models import find_model, find_second
+from assay.models.base import LETTERS_A_TOKEN, EndpointModel, EndpointRequest, ModelSpec, Options, missing_ability_error
 from assay.probes import known_probe, method_of
 from assay.probes.base import OF_ENDPOINTS, PRESETS, Method, Request, Stage
 from assay.runs.audit import new_desk, new_executor
@@ -27,40 +27,29 @@ from assay.runs.audit import new_desk, new_executor
 _STEP = 1024
 
 
-class DryAsk(ABC):
+@dataclass
+class DryAsk(BaseAsk):
     """Subclasses define the answer to a question, and how other models are asked."""
 
-    def __init__(self, model: EndpointModel, arrays: ArrayStore) -> None:
-        self.model, self.arrays = model, arrays
+    endpoint: EndpointModel
+    store: BlockStore
 
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self.model.spec.abilities
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        return self.model.spec.endpoint.ways if self.model.spec.endpoint else ()
-
-    def keep(self, arrays: Arrays) -> str:
-        return self.arrays.keep(arrays)
-
-    @abstractmethod
-    def of(self, model: str) -> Ask:
-        """As `Ask.of`."""
+    def __post_init__(self) -> None:
+        self.model = self.endpoint.spec
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         parts = []
         for lo in range(0, len(plan), _STEP):
-            columns = columns_of(plan, self.arrays, lo, min(lo + _STEP, len(plan)))
+            columns = self.columns(plan, range(lo, min(lo + _STEP, len(plan))))
             if not isinstance(columns, ChoiceColumns | TextColumns):
-                raise missing_ability_error(self.model.spec.name, columns.ability)
-            given = [self.asked(columns, row, lo + row) for row in range(len(columns))]
-            parts.append(answers_of(given, columns, self.model.spec.name, of_endpoint=True))
+                raise missing_ability_error(self.model.name, columns.ability)
+            answers = [self.answer(columns, row, lo + row) for row in range(len(columns))]
+            parts.append(answers_of(answers, columns, self.model.name, of_endpoint=True))
         return Answers.joined(parts)
 
     @abstractmethod
-    def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
-        """The answer to a row of the columns, which is the plan's row `place`."""
+    def answer(self, columns: ChoiceColumns | TextColumns, row: int, index: int) -> Answer:
+        """The answer to a row of the columns, which is the plan's row `index`."""
 
 
 # --- how much it would be
@@ -97,8 +86,8 @@ class RequestEstimate:
         if self.tried is None or not self.tried.spending.sent:
             return self.input_tokens, self.output_tokens
         spent = self.tried.spending
-        each = self.unsent / spent.sent
-        return spent.input_tokens * each, spent.output_tokens * each
+        scale = self.unsent / spent.sent
+        return spent.input_tokens * scale, spent.output_tokens * scale
 
 
 @dataclass(frozen=True)
@@ -127,13 +116,13 @@ def expect_calls(
     are stored and reused by the run. A run that takes more requests than `at_most` gets a limit; the smallest run of a
     probe may still take more.
     """
-    how = replace(options or Options(), send=bool(trial))
-    spec, find = find_model(model, how), partial(find_second, options=how)
+    asking_options = replace(options or Options(), send=bool(trial))
+    spec, find = find_model(model, asking_options), partial(find_second, options=asking_options)
     method, tried = method_of(probe), None
     with temporary_folder() as folder:  # blocks of the trial are not kept, its replies are
         if trial:
             tried = _tried(spec, method, request, trial, folder, spending, find)
-        counting = _CountingAsk(_loaded(spec), RequestEstimate(spec), ArrayStore(folder / "arrays"), find)
+        counting = _CountingAsk(new_desk().model(spec), BlockStore(folder), RequestEstimate(spec), find)
         calls = _counted(method, request, counting)
         while at_most is not None and calls.requests > at_most:
             most = (
@@ -147,7 +136,7 @@ def expect_calls(
 
 
 def _counted(method: Method[Any, Any], request: Request, counting: _CountingAsk) -> RequestEstimate:
-    calls = RequestEstimate(counting.model.spec, limit=request.limit)
+    calls = RequestEstimate(counting.model, limit=request.limit)
     ask = replace(counting, calls=calls, seen=set())
     prepared = method.prepare(request, ask)
     method.gather(prepared, ask)
@@ -161,13 +150,6 @@ def _sees(probe: str, request: Request, calls: RequestEstimate) -> str:
         return ""
     sees = known_probe(probe).sees
     return sees.get(OF_ENDPOINTS) or sees.get(request.preset, "")
-
-
-def _loaded(spec: ModelSpec) -> EndpointModel:
-    loaded = load(spec)
-    if not isinstance(loaded, EndpointModel):
-        raise missing_ability_error(spec.name, "an endpoint's")
-    return loaded
 
 
 def _tried(
@@ -185,7 +167,7 @@ def _tried(
     prepared = method.prepare(replace(request, limit=trial), ask)
     method.gather(prepared, ask)
     questions = sum(stage.questions for stage in prepared.stages)
-    counts = {each: getattr(desk.spending, each) - getattr(before, each) for each in _SPENT}
+    counts = {name: getattr(desk.spending, name) - getattr(before, name) for name in _SPENT}
     return TrialRun(questions, time.perf_counter() - began, replace(before, **counts), tuple(ask.notes))
 
 
@@ -198,44 +180,40 @@ class _CountingAsk(DryAsk):
     answer, there it returns the stored one, or a text of the maximum length.
     """
 
-    model: EndpointModel
     calls: RequestEstimate
-    arrays: ArrayStore
     find: Callable[[str], ModelSpec]
     executor: Executor = field(default_factory=new_executor)
     seen: set[str] = field(default_factory=set)
 
     @cached_property
     def journal(self) -> Journal:
-        return Journal.of(new_desk().root, self.model.spec)
+        return Journal.of(new_desk().root, self.model)
 
     def of(self, model: str) -> Ask:
         spec = self.find(model)
         if spec.endpoint is not None:
-            return replace(self, model=_loaded(spec))  # counted in common
+            return replace(self, endpoint=new_desk().model(spec))  # counted in common
         return LiveAsk(spec, BlockStore.default(), self.executor, find=self.find)
 
-    def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
-        query, replies = columns.row(row), []
-        calls = self.model.calls(query, columns.scoring)
-        for call in calls:
-            digest = call.digest(self.model.spec.place)
-            self._count(digest, call.input_tokens, call.output_tokens)
-            if isinstance(columns, TextColumns):
-                replies.append(self.journal.get(digest))
+    def answer(self, columns: ChoiceColumns | TextColumns, row: int, index: int) -> Answer:
+        query = columns.row(row)
+        requests = self.endpoint.calls(query, columns.scoring)
+        digests = [request.digest(self.model.place) for request in requests]
+        for digest, request in zip(digests, requests, strict=True):
+            self._count(digest, request)
         if not isinstance(columns, TextColumns):
             return Answer(Status.FAILED)
-        stored = [reply for reply in replies if reply is not None]
-        if len(stored) == len(calls):
-            return self.model.read(query, columns.scoring, stored)
+        replies = [reply for digest in digests if (reply := self.journal.get(digest)) is not None]
+        if len(replies) == len(requests):
+            return self.endpoint.read(query, columns.scoring, replies)
         return Answer(Status.TRUNCATED, text="x" * LETTERS_A_TOKEN * columns.tokens)
 
-    def _count(self, digest: str, read: int, written: int) -> None:
+    def _count(self, digest: str, request: EndpointRequest) -> None:
         if digest in self.seen:  # equal requests are sent once
             return
         self.seen.add(digest)
         self.calls.requests += 1
         if digest not in self.journal:
             self.calls.unsent += 1
-            self.calls.input_tokens += read
-            self.calls.output_tokens += written
+            self.calls.input_tokens += request.input_tokens
+            self.calls.output_tokens += request.output_tokens

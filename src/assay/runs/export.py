@@ -19,6 +19,8 @@ from assay.engine.store import (
     OWN_BLOCKS,
     BadBlockError,
     BlockStore,
+    LostBlockError,
+    ReplacedBlockError,
     StoredBlock,
     digest_of_list,
     read_content,
@@ -73,14 +75,14 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
                 write_atomically(run / name, content)
     else:
         with folder_beside(target) as beside:
-            place = beside / "copy"
-            place.mkdir()
+            copy = beside / "copy"
+            copy.mkdir()
             for name, content in _files(source, runs, blocks):
-                (place / name).parent.mkdir(parents=True, exist_ok=True)
-                (place / name).write_bytes(content)
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                (copy / name).write_bytes(content)
             if not examples:
-                _without_examples(place, [place / run.relative_to(source) for run in runs])
-            _put(target, place)
+                _without_examples(copy, [copy / run.relative_to(source) for run in runs])
+            _put(target, copy)
     names = tuple(run.resolve().name for run in runs)
     return Exported(target or source, names, len(sizes), sum(sizes), notes)
 
@@ -118,24 +120,23 @@ def _blocks(run: Path) -> list[StoredBlock]:
 def _content(run: Path, block: StoredBlock) -> bytes:
     """The content of a block's file: the very answers that the run used."""
     answers = f"the answers to questions {block.lo} to {block.hi} ({block.key[:12]}…)"
-    store = BlockStore.of_run(run)
     try:
-        stored = read_content(store.copies(block))
+        return BlockStore.of_run(run).require(block, read_content)
     except BadBlockError as error:
         raise _unusable(f"{answers} are damaged: {error}.", code="unreadable-file", file=run) from None
-    if stored is not None and stored[1] == block.checksum:
-        return stored[0]
-    if (block.lo, block.hi) in store.newest(block.key):
+    except ReplacedBlockError:
         problem = f"{answers} that this run used are not stored any more; others are, which are not this run's."
-        raise DataError(problem, "Repeat the run with another --out, and export that.", code="stale-answers", file=run)
-    raise _unusable(f"{answers} are not stored here.", code="unfinished-run", file=run)
+        remedy = "Repeat the run with another --out, and export that."
+        raise DataError(problem, remedy, code="stale-answers", file=run) from None
+    except LostBlockError:
+        raise _unusable(f"{answers} are not stored here.", code="unfinished-run", file=run) from None
 
 
 def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[StoredBlock]]) -> Files:
     """All files of an exported folder, except hidden ones (locks, unfinished files)."""
     if source not in runs:
-        own = [path for path in _visible(source) if path.is_file()]
-        yield from ((path.relative_to(source), _inside(path, source).read_bytes()) for path in own)
+        paths = [path for path in _visible(source) if path.is_file()]
+        yield from ((path.relative_to(source), _inside(path, source).read_bytes()) for path in paths)
     for run in runs:
         yield from ((path.relative_to(source), path.read_bytes()) for path in _within(run))
         yield from ((run.relative_to(source) / name, content) for name, content in _answers(run, blocks[run]))
@@ -143,8 +144,8 @@ def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[St
 
 def _answers(run: Path, blocks: Sequence[StoredBlock]) -> Files:
     """The blocks of a run, and last the file that marks them as complete."""
-    own = BlockStore(Path(OWN_BLOCKS))
-    yield from ((own.path(block), _content(run, block)) for block in blocks)
+    store = BlockStore(Path(OWN_BLOCKS))
+    yield from ((store.path(block), _content(run, block)) for block in blocks)
     if blocks:
         yield Path(OWN_BLOCKS) / EXPORTED, digest_of_list(run).encode()
 
@@ -175,13 +176,13 @@ def _put(out: Path, folder: Path) -> None:
     """Give a folder its name, or write it as a zip file, unless this very export is there already: the program that
     wrote it may have been killed right afterwards.
     """
-    made = folder
+    output = folder
     if out.suffix.lower() == ".zip":
-        made = folder.with_suffix(".zip")
-        _zip(made, folder, out.stem)
+        output = folder.with_suffix(".zip")
+        _zip(output, folder, out.stem)
     if not _is_there(out):
-        rename_folder(made, out)
-    elif not _same(made, out):
+        rename_folder(output, out)
+    elif not _same(output, out):
         raise _misplaced("this already exists.", code="not-new", file=out)
 
 
@@ -202,22 +203,22 @@ def _is_there(path: Path) -> bool:
     return path.is_symlink() or path.exists()
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(first: Path, second: Path) -> bool:
     """Whether two files, or all files of two folders, have the same content; links are never the same."""
-    if other.is_symlink() or one.is_dir() != other.is_dir():
+    if second.is_symlink() or first.is_dir() != second.is_dir():
         return False
-    if not one.is_dir():
-        return filecmp.cmp(one, other, shallow=False)
-    names = [sorted(path.name for path in folder.iterdir()) for folder in (one, other)]
-    return names[0] == names[1] and all(_same(one / name, other / name) for name in names[0])
+    if not first.is_dir():
+        return filecmp.cmp(first, second, shallow=False)
+    names = [sorted(path.name for path in folder.iterdir()) for folder in (first, second)]
+    return names[0] == names[1] and all(_same(first / name, second / name) for name in names[0])
 
 
-def _without_examples(place: Path, runs: Sequence[Path]) -> None:
+def _without_examples(copy: Path, runs: Sequence[Path]) -> None:
     from assay.report import write_html
 
     for run in runs:
         (run / EXAMPLES).unlink(missing_ok=True)
-    for folder in dict.fromkeys([place, *runs]):
+    for folder in dict.fromkeys([copy, *runs]):
         if (folder / "report.html").exists():
             write_html(folder, open_runs(folder), examples=False)
 

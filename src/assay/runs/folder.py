@@ -36,8 +36,8 @@ OTHER_FOLDER = "Choose another folder with --out, or replace this run with --res
 def open_run(folder: str | Path) -> Run | Tour:
     """Open a finished run, or a tour with the runs in it (`.runs`)."""
     path = Path(folder)
-    found = run_folders(path)
-    return read_run(path) if found == [path] else Tour(path, [read_run(each) for each in found])
+    folders = run_folders(path)
+    return read_run(path) if folders == [path] else Tour(path, [read_run(run) for run in folders])
 
 
 def read_run(folder: Path) -> Run:
@@ -77,11 +77,11 @@ def run_folders(folder: Path) -> list[Path]:
     """The folders of finished runs, sorted by path: the folder itself if it is a run, otherwise those in it."""
     if (folder / "findings.json").exists() or (folder / "run.json").exists():
         return [folder]
-    found = sorted({file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/findings.json")})
-    if not found:
+    folders = sorted({file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/findings.json")})
+    if not folders:
         remedy = "Name a run folder that `assay run` wrote, or a folder of runs."
         raise UsageError("this folder has no finished run.", remedy, code="not-a-run", file=folder)
-    return found
+    return folders
 
 
 def unfinished_folders(folder: Path) -> list[Path]:
@@ -117,12 +117,12 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
     if not isinstance(content, dict):
         raise wrong("this is not a run.json file of assay.", code="bad-json")
     require_schema(content, path)
-    said = {key: value for key, value in content.items() if value is not None}
+    fields = {key: value for key, value in content.items() if value is not None}
     for key in ("schema", *needed):
-        if key not in said:
+        if key not in fields:
             raise wrong(f'this is not a run.json file of assay: "{key}" is missing.', code="missing-key", key=key)
     try:
-        return msgspec.convert(said, RunInfo)
+        return msgspec.convert(fields, RunInfo)
     except msgspec.ValidationError as error:
         at = re.search(r"`\$\.([\w.]+)", str(error))
         raise wrong(
@@ -156,7 +156,7 @@ def used_blocks(folder: Path) -> dict[str, UsedBlocks]:
 
 def info_json(info: RunInfo) -> bytes:
     """The content of run.json."""
-    others = {name: other.as_json() for name, other in info.others.items()}
+    others = {name: model.as_json() for name, model in info.others.items()}
     content = msgspec.to_builtins(info) | {"model": info.model.as_json(), "others": others}
     return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
@@ -185,10 +185,10 @@ class RunFolder:
         """Record the number of questions in the blocks of each plan, for a resumed run."""
         self.note(block_sizes=dict(sizes))
 
-    def write_blocks(self, asked: list[AnsweredPlan]) -> None:
+    def write_blocks(self, plans: list[AnsweredPlan]) -> None:
         content = [
-            {name: getattr(each, name) for name in ("label", "plan", "key", "since", "until", "blocks")}
-            for each in asked
+            {name: getattr(answered, name) for name in ("label", "plan", "key", "since", "until", "blocks")}
+            for answered in plans
         ]
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / BLOCKS, f"{text}\n".encode())
@@ -201,12 +201,12 @@ class RunFolder:
             write_atomically(self.path / FILE, to_lines(findings.examples))
         else:
             (self.path / FILE).unlink(missing_ok=True)  # of an earlier run that this one replaces
-        written = findings.to_json().encode()
-        write_atomically(self.path / "findings.json", written)
+        findings_json = findings.to_json().encode()
+        write_atomically(self.path / "findings.json", findings_json)
         self.info = replace(
             self.info,
             near_ties={"below": NEAR_TIE, "items": dict(findings.near_ties)},
-            findings_digest=hashlib.sha256(written).hexdigest(),
+            findings_digest=hashlib.sha256(findings_json).hexdigest(),
             table_digests={name: hashlib.sha256(content).hexdigest() for name, content in tables.items()},
         )
 
@@ -226,8 +226,8 @@ def open_for_writing(path: Path, info: RunInfo, resume: Resume) -> Iterator[RunF
                 _require_same(path, before.identity, info.identity)
                 folder.info = replace(info, started=before.started or info.started, backed_off=before.backed_off)
                 folder.finished_before = bool(before.finished) and (path / "findings.json").exists()
-            for place in (path, path / TABLES):
-                remove_leftovers(place)
+            for subfolder in (path, path / TABLES):
+                remove_leftovers(subfolder)
             replaced_at_the_end = before is not None and resume is Resume.NEVER
             if not replaced_at_the_end and not (folder.finished_before and resume is Resume.ONLY_MISSING):
                 folder.note()
@@ -257,13 +257,15 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     different = _different(before, now)
     kind = different[0] if different in (["data"], ["brought"]) else ""
     if kind and (files := sorted(_different(before.get(kind) or {}, now.get(kind) or {}))):
-        what = "data" if kind == "data" else "texts"
-        problem = f"the {what} of this run ({', '.join(files)}) have changed since it began."
+        subject = "data" if kind == "data" else "texts"
+        problem = f"the {subject} of this run ({', '.join(files)}) have changed since it began."
         remedy = f"Restore them to resume. {OTHER_FOLDER}"
         raise DataError(problem, remedy, code="changed-file", file=path, key=files[0])
     if different:
-        what = "; ".join(line for key in sorted(different) for line in changes(key, before.get(key), now.get(key)))
-        problem = f"this folder holds another run ({what})."
+        differences = "; ".join(
+            line for key in sorted(different) for line in changes(key, before.get(key), now.get(key))
+        )
+        problem = f"this folder holds another run ({differences})."
         raise UsageError(problem, OTHER_FOLDER, code="other-run", file=path, key=min(different))
 
 
@@ -281,5 +283,5 @@ def changes(key: str, before: Any, now: Any) -> list[str]:
     return [f"{key}: {' → '.join('not set' if value is None else str(value) for value in (before, now))}"]
 
 
-def _different(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    return [key for key in {**one, **other} if one.get(key) != other.get(key)]
+def _different(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    return [key for key in {**first, **second} if first.get(key) != second.get(key)]

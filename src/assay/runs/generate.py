@@ -52,16 +52,16 @@ def generate(
     """
     request = Request(preset, limit, seed, settings or {}, data_path(data), skip_bad)
     if format == batch.FORMAT:
-        written, notes = batch.write_requests(probe, out, model, request, progress or SilentProgress())
-        return GenerationResult(written, "a line each", tuple(notes), "requests")
+        n_requests, notes = batch.write_requests(probe, out, model, request, progress or SilentProgress())
+        return GenerationResult(n_requests, "a line each", tuple(notes), "requests")
     if format != AUTHORS:
         problem = f"unknown format {format!r}; expected {' or '.join(FORMATS)}{suggest(format, FORMATS)}"
         raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
     if (preset, limit, skip_bad) != ("quick", None, False):
         problem = "--preset, --limit and --skip-bad work only with batches: the authors' files hold all questions."
         raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
-    wanted = method_of(probe).generation(request)
+    generation = method_of(probe).generation(request)
     ask = LiveAsk(find_model(model), BlockStore.default(), new_executor()) if model else None
     return GenerationResult(
-        wanted.write_to(out, ask, progress or SilentProgress()), wanted.counted, tuple(wanted.notes())
+        generation.write_to(out, ask, progress or SilentProgress()), generation.counted, tuple(generation.notes())
     )

@@ -15,10 +15,10 @@ from assay.engine.ask import Resume, StoredAsk
 from assay.engine.executor import EngineSettings
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
-from assay.files.answer_files import AnswerFileKind, kind_of
 from assay.files.atomic import write_atomically
 from assay.files.opening import digest_as_stored, open_bytes, read_whole
 from assay.files.paths import in_name
+from assay.files.rows import AnswerFileKind, kind_of
 from assay.models.base import ModelSpec
 from assay.probes import concluded, described, method_of
 from assay.probes.base import Method, Prepared, Request
@@ -55,8 +55,8 @@ def score(
     file leaves out. The setting `model` names the model for the report; without it the name comes from the logs, if
     they have one.
     """
-    given = dict(settings or {})
-    named, changed = given.get("model"), {key: value for key, value in given.items() if key != "model"}
+    all_settings = dict(settings or {})
+    named, changed = all_settings.get("model"), {key: value for key, value in all_settings.items() if key != "model"}
     paths = [Path(file) for file in files]
     logs = [log for path in paths for log in _logs(probe, path)]
     run = next((path for path in logs if path.is_dir()), None)
@@ -95,7 +95,7 @@ def score(
         identity={
             "probe": probe,
             "scored": scored,
-            "settings": given,
+            "settings": all_settings,
             "skip_bad": skip_bad,
             "seed": info.seed,
             "answers": answers,
@@ -142,8 +142,10 @@ def _again(
         problem = f"{before.folder} drew its questions with the seed {info.seed}, but --seed is {seed}."
         raise UsageError(problem, "Omit --seed, or repeat the run with it.", code="bad-option", key="seed")
     prepared, gathered = recollect_answers(before, changed, data)
-    found = concluded(method_of(before.probe), prepared, gathered)
-    return found, replace(info, kind=RunKind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={})
+    findings = concluded(method_of(before.probe), prepared, gathered)
+    return findings, replace(
+        info, kind=RunKind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={}
+    )
 
 
 def _predictions(probe: str, files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, RunInfo]:
@@ -154,7 +156,7 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
             if not any(piece.strip() for piece in iter(partial(content.read, 1 << 20), b"")):
                 raise DataError("this file is empty.", "Leave it out, or get a new copy.", code="empty-file", file=file)
     prepared, gathered = _read(method, files, request, answers)
-    found = concluded(method, prepared, gathered)
+    findings = concluded(method, prepared, gathered)
     info = RunInfo(
         kind=RunKind.PREDICTIONS,
         model=ModelSpec(prepared.model or UNNAMED),
@@ -166,10 +168,10 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
         seed=request.seed,
         data={file.as_posix(): digest_as_stored(file) for file in files},
         skip_bad=request.skip_bad,
-        notes=[*prepared.notes, *found.notes],
+        notes=[*prepared.notes, *findings.notes],
         endpoint=EndpointInfo.of(prepared.served) if prepared.served else None,
     )
-    return found, info
+    return findings, info
 
 
 def _read(
@@ -190,10 +192,10 @@ def _read(
 
 def _require_followed(method: Method[Any, Any], request: Request, *, batch: bool) -> None:
     """Refuse options about answers that would not be followed."""
-    given = {"labels-from": request.labels_from, "only": request.only}
-    for option in (name for name, value in given.items() if value and (batch or name not in method.answer_options)):
-        what = "batch results" if batch else f"files of {method.probe.name}"
-        problem = f"--{option} cannot be used with {what}."
+    options = {"labels-from": request.labels_from, "only": request.only}
+    for option in (name for name, value in options.items() if value and (batch or name not in method.answer_options)):
+        subject = "batch results" if batch else f"files of {method.probe.name}"
+        problem = f"--{option} cannot be used with {subject}."
         raise UsageError(problem, f"Omit --{option}.", code="bad-option", key=option)
 
 
@@ -206,7 +208,7 @@ def _require_answers(method: Method[Any, Any], file: Path, kind: AnswerFileKind 
     probe, samples = method.probe.name, _SEE
     if AnswerFileKind.LM_EVAL in method.logs:
         samples = f"Run lm_eval with --log_samples, then: assay score {probe} samples_TASK_DATE.jsonl"
-    told = {
+    refusals = {
         AnswerFileKind.LM_EVAL_RESULTS: ("this file has results of lm-evaluation-harness, but no answers.", samples),
         AnswerFileKind.BATCH_REQUESTS: (
             "this file belongs to the requests of a batch and has no answers.",
@@ -217,12 +219,12 @@ def _require_answers(method: Method[Any, Any], file: Path, kind: AnswerFileKind 
             f"Score the run's folder: assay score {probe} {file.parent}",
         ),
     }
-    found = AnswerFileKind.BATCH_REQUESTS if file.name.endswith(batch.ENDING) else kind
-    if found in told:
-        problem, remedy = told[found]
+    answer_kind = AnswerFileKind.BATCH_REQUESTS if file.name.endswith(batch.ENDING) else kind
+    if answer_kind in refusals:
+        problem, remedy = refusals[answer_kind]
         raise DataError(problem, remedy, code="unsupported", file=file)
-    if found is not None and found not in method.logs:
-        problem = f"this is a log of {_LOGS[found]}, which {probe} cannot score."
+    if answer_kind is not None and answer_kind not in method.logs:
+        problem = f"this is a log of {_LOGS[answer_kind]}, which {probe} cannot score."
         raise DataError(problem, _SEE, code="unsupported", file=file)
 
 
@@ -236,8 +238,10 @@ def recollect_answers(
     method, info = method_of(run.probe), run.info
     if info.kind is RunKind.PREDICTIONS:
         saved = {key: str(value) for key, value in info.settings.items() if key != "model"}
-        told = {name: info.identity[name] for name in ("labels_from", "only") if name in info.identity}
-        request = Request(seed=info.seed or 0, settings={**saved, **(settings or {})}, skip_bad=info.skip_bad, **told)
+        selection = {name: info.identity[name] for name in ("labels_from", "only") if name in info.identity}
+        request = Request(
+            seed=info.seed or 0, settings=saved | dict(settings or {}), skip_bad=info.skip_bad, **selection
+        )
         return _read(method, _unchanged_files(info.data), request, info.identity.get("answers"))
     before = info.data_folder
     moved = data is not None and before is not None  # what lay in the old folder is found in the new one
@@ -246,9 +250,9 @@ def recollect_answers(
         for key, value in info.settings.items()
         if value is not None and not (moved and str(value).startswith(str(before)))
     }
-    wanted = {**saved, **(settings or {})}
-    place = data_path(data or before)
-    request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad)
+    all_settings = {**saved, **(settings or {})}
+    data_folder = data_path(data or before)
+    request = Request(info.preset or "quick", info.limit, info.seed or 0, all_settings, data_folder, info.skip_bad)
     store = BlockStore.of_run(run.folder)
     if unknown := info.engine.keys() - EngineSettings.__dataclass_fields__.keys():
         problem = f'"engine" has an unknown key, {min(unknown)}.'

@@ -22,7 +22,7 @@ from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.probes import tour_probes
 from assay.probes.base import Probe, Request
-from assay.results.run import Run, Tour, write_missing
+from assay.results.run import Tour, write_missing
 from assay.runs.audit import (
     AuditListener,
     PreparedAudit,
@@ -65,24 +65,30 @@ def tour(
     request = Request(preset, limit, seed, settings or {}, data_path(data), skip_bad)
     folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
     _require_tour(folder)
-    with shown_progress(progress) as shown:  # also while it is tested what an endpoint can do
+    with shown_progress(progress) as meter:  # also while it is tested what an endpoint can do
         spec, executor = find_model(model, options), executor or new_executor()  # loads the model once for all
         require_askable(spec, executor)
-        told = MissingProbes(listener or AuditListener())
-        able = answerable(spec, told)
+        missing = MissingProbes(listener or AuditListener())
+        able = answerable(spec, missing)
         requests = {probe.name: request for probe in able}
         if spec.endpoint is not None:
-            calls = expect_tour(model, able, request, options, told)
-            requests = {name: replace(request, limit=each.limit) for name, each in calls.items()}
-            told.listener.sends(calls)
+            calls = expect_tour(model, able, request, options, missing)
+            requests = {name: replace(request, limit=estimate.limit) for name, estimate in calls.items()}
+            missing.listener.sends(calls)
         begun: dict[str, PreparedAudit] = {}
-        for name, own in requests.items():
-            with told.about(name, lacking=True):
-                how = {**more, "options": options, "executor": executor, "spending": spending}
-                begun[name] = prepare_audit(spec, name, own, out=folder / name, **how)
-        runs = _finished(begun, told, shown)
-    told.require_some(runs)
-    write_missing(folder, told.why)
+        for name, probe_request in requests.items():
+            with missing.about(name, lacking=True):
+                arguments = {**more, "options": options, "executor": executor, "spending": spending}
+                begun[name] = prepare_audit(spec, name, probe_request, out=folder / name, **arguments)
+        runs, done, total = [], 0, sum(audit.questions for audit in begun.values())
+        for name, audit in begun.items():
+            if isinstance(meter, TourProgress):
+                meter.overall("the tour", done, total)
+            with missing.about(name):
+                runs.append(run_audit(audit, meter, missing.listener))
+            done += audit.questions
+    missing.require_some(runs)
+    write_missing(folder, missing.why)
     write_page(folder, runs)
     return Tour(folder, runs)
 
@@ -96,10 +102,10 @@ class MissingProbes:
         self._failed: list[Exception] = []
         self._lacking: list[Exception] = []
 
-    def skip(self, probe: str, why: str) -> None:
+    def skip(self, probe: str, reason: str) -> None:
         """Leave out a probe that the model cannot answer."""
-        self.why[probe] = f"left out: {why}"
-        self.listener.skips(probe, why)
+        self.why[probe] = f"left out: {reason}"
+        self.listener.skips(probe, reason)
 
     @contextmanager
     def about(self, probe: str, *, lacking: bool = False) -> Iterator[None]:
@@ -116,19 +122,19 @@ class MissingProbes:
             self.why[probe] = f"failed: {failed.problem if isinstance(failed, AssayError) else repr(failed)}"
             self.listener.fails(probe, failed)
 
-    def require_some(self, found: Collection[object]) -> None:
+    def require_some(self, results: Collection[object]) -> None:
         """If there is no result, raise the first failure, or else the error about a missing ability."""
-        if not found:
+        if not results:
             raise next(iter([*self._failed, *self._lacking]))
 
 
-def answerable(spec: ModelSpec, told: MissingProbes) -> list[Probe]:
+def answerable(spec: ModelSpec, missing: MissingProbes) -> list[Probe]:
     """The probes of the tour that a model can answer; if there are none, the first, whose error says what it lacks."""
     able = [probe for probe in tour_probes() if probe.abilities & spec.abilities]
     for probe in tour_probes():
         if able and probe not in able:
             needed = " or ".join(sorted(probe.abilities - ENDPOINT_ABILITIES))
-            told.skip(probe.name, f"it needs a model with the ability {needed}")
+            missing.skip(probe.name, f"it needs a model with the ability {needed}")
     return able or tour_probes()[:1]
 
 
@@ -137,7 +143,7 @@ def expect_tour(
     able: Sequence[Probe],
     request: Request,
     options: Options | None,
-    told: MissingProbes,
+    missing: MissingProbes,
     *,
     trial: int = 0,
     spending: Spending | None = None,
@@ -146,28 +152,17 @@ def expect_tour(
 
     With the preset quick and no limit, each may send its share of `REQUESTS`, and what earlier probes did not use.
     """
-    left, calls = REQUESTS, dict[str, RequestEstimate]()
+    remaining, calls = REQUESTS, dict[str, RequestEstimate]()
     for number, probe in enumerate(able):
-        share = int(left * probe.share / sum(other.share for other in able[number:]))
+        share = int(remaining * probe.share / sum(later.share for later in able[number:]))
         at_most = share if request.limit is None and request.preset == "quick" else None
-        with told.about(probe.name, lacking=True):
+        with missing.about(probe.name, lacking=True):
             calls[probe.name] = expect_calls(
                 model, probe.name, request, options, trial=trial, spending=spending, at_most=at_most
             )
-            left -= calls[probe.name].requests
-    told.require_some(calls)
+            remaining -= calls[probe.name].requests
+    missing.require_some(calls)
     return calls
-
-
-def _finished(begun: Mapping[str, PreparedAudit], told: MissingProbes, progress: Progress) -> list[Run]:
-    runs, done, total = [], 0, sum(each.questions for each in begun.values())
-    for name, each in begun.items():
-        if isinstance(progress, TourProgress):
-            progress.overall("the tour", done, total)
-        with told.about(name):
-            runs.append(run_audit(each, progress, told.listener))
-        done += each.questions
-    return runs
 
 
 def _require_tour(folder: Path) -> None:

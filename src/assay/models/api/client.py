@@ -165,7 +165,7 @@ class Client:
         if status in _FINAL or "insufficient_quota" in said:
             remedy = _REMEDIES.get(status, "See `assay doctor --model api:NAME@URL` for what this endpoint can do.")
             raise ModelError(f"{self.url} answers {status}: {words}", remedy, code="refused-request", key=str(status))
-        raise RetryableError(f"{status}: {words}", after=after, pressed=status in _PRESSED)
+        raise RetryableError(f"{status}: {words}", after=after, overloaded=status in _PRESSED)
 
 
 def _has_error(found: Mapping[str, Any]) -> bool:

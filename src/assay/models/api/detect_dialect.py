@@ -199,7 +199,7 @@ class _EndpointTest:
                 raise _UnsupportedError(f"fails (no complete reply within {duration(LONGEST)})") from None
             except RetryableError as error:
                 self.last_words = str(error)
-                if not error.pressed or attempt == 2:
+                if not error.overloaded or attempt == 2:
                     raise _UnsupportedError(f"fails ({error})") from None
                 await asyncio.sleep(min(30.0, error.after if error.after is not None else 2.0**attempt))
             except ModelError as error:

@@ -18,10 +18,9 @@ from pathlib import Path
 
 from assay.answers import TIED
 from assay.errors import DataError
-from assay.files.answer_files import AnswerFileKind, kind_of
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole
-from assay.files.rows import BadRows, Row, read_rows, require_any
+from assay.files.rows import AnswerFileKind, BadRows, Row, kind_of, read_rows, require_any
 from assay.probes.bbq.items import Item
 from assay.probes.bbq.logs import inspect_ai
 from assay.probes.bbq.logs.log_rows import LoggedAnswer, LogLocation, Official, complete_example, option_of
