@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.resampling import TIE
+from assay.stats.p_values import TIE
 
 Array = NDArray[np.float64]
 
