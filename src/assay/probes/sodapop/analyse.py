@@ -109,7 +109,7 @@ def _words(
     study: AnalysisInputs,
     seed: Sequence[int],
 ) -> list[list[Cell]]:
-    """A row for every word, those with the greatest |RD| first; `resampled` is RD in resamples (drawn, resample, word)."""
+    """A row for every word, those with the greatest |RD| first; `resampled` is RD (drawn, resample, word)."""
     a, b = sr[contrast.a], sr[contrast.b]  # (name, word)
     d, m = group_difference(a, b), group_mean(a, b)
     rd = relative_difference(d, m)

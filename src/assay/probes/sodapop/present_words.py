@@ -101,14 +101,17 @@ def _part(pair: GroupDifference, table: DisplayTable, *, unfolded: bool) -> Pane
     grouped, clear = ", grouped" if pair.pooled else "", pair.clear
     named: list[Text] = [Verbatim(word.word) for word in clear[:MOST_NAMED]]
     summary: Text = [
-        *(Strong(Verbatim(pair.said)), f"{grouped}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear"),
+        *(
+            Strong(Verbatim(pair.title)),
+            f"{grouped}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear",
+        ),
         [" (", join_texts(named), ", …" if len(clear) > MOST_NAMED else "", ")"] if clear else "",
     ]
     inner: list[Block] = [table] if pair.words else []
     if pair.never:
         never = plural(pair.never, "word never fooled", "words never fooled")
         inner.append(Paragraphs([f"{never} the model for either group: RD is undefined."], TextRole.SMALL))
-    return Panel(f"{pair.said}{grouped} ({len(clear)} clear)", inner, summary, folded=True, open=unfolded)
+    return Panel(f"{pair.title}{grouped} ({len(clear)} clear)", inner, summary, folded=True, open=unfolded)
 
 
 def _table(
@@ -118,7 +121,7 @@ def _table(
     words, left_out, pools = pair.words[:most], len(pair.words[most:]), "rd_pools" in extra
     gap = [OmittedRows(f"{plural(left_out, 'more word')}: {table_path('words')}")] if left_out else []
     return DisplayTable(
-        title=f"Words for {pair.said}",
+        title=f"Words for {pair.title}",
         how=[
             *("right of zero, wrong answers with the word fool the model more often for ", a, " names; left of zero, "),
             *(
