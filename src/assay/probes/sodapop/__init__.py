@@ -31,13 +31,19 @@ def spelled(groups: Sequence[str]) -> dict[str, str]:
     return {group: titles.get(group, group.replace("_", " ")) for group in groups}
 
 
+def spelled_pair(groups: tuple[str, str]) -> tuple[str, str]:
+    """Two groups of names in words."""
+    titles = spelled(groups)
+    return titles[groups[0]], titles[groups[1]]
+
+
 def say_pair(groups: tuple[str, str]) -> str:
     """Two groups of names in words; what the paper's groups have in common is said once.
 
     >>> say_pair(("EA_female", "AA_female")), say_pair(("EA_female", "EA_male")), say_pair(("old", "young"))
     ('European American and African American female names', 'European American female and male names', 'old and young')
     """
-    a, b = (spelled(groups)[group] for group in groups)
+    a, b = spelled_pair(groups)
     if not _OF_PAPER.keys() >= {*groups}:
         return f"{a} and {b}"
     (first, _, gender), (second, _, second_gender) = a.rpartition(" "), b.rpartition(" ")

@@ -27,7 +27,7 @@ from assay.presentation.elements import (
 )
 from assay.presentation.rich_text import NumberText, Strong, Text, Verbatim, task_score_text
 from assay.probes import run_names
-from assay.probes.sodapop import say_pair, spelled
+from assay.probes.sodapop import say_pair, spelled_pair
 from assay.probes.sodapop.compare_runs import WORD_DIFFERENCES
 from assay.probes.sodapop.read_tables import Named, WordDifference, read_pairs, separations, told_apart, words_in
 from assay.probes.sodapop.settings import LETTERS, OPTIONS
@@ -191,7 +191,7 @@ def _words(pair: Named, words: Words, names: Sequence[str]) -> HeatMap:
     left_out = len(words) - len(first_words)
     words = {word: by_model for word, by_model in words.items() if word in first_words}
     differences = {(word, name): difference for word in words for name, difference in words[word].items()}
-    a, b = (spelled(pair)[group] for group in pair)
+    a, b = spelled_pair(pair)
     beside = {
         "q": {key: difference.q for key, difference in differences.items()},
         "pools alone": {key: difference.rd_pools for key, difference in differences.items()},
@@ -331,7 +331,17 @@ def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[WordDiff
         for title, column in zip(titles, columns, strict=True)
         for rank, word in enumerate(column, 1)
     ]
-    first, second = (Verbatim(spelled(pair)[group]) for group in pair)
+    first, second = map(Verbatim, spelled_pair(pair))
+
+    def cell(word: WordDifference | None) -> Text:
+        if word is None:
+            return ""
+        return [
+            Strong(Verbatim(word.word)) if word.clear else Verbatim(word.word),
+            " ",
+            NumberText(format_fixed(word.rd)),
+        ]
+
     return DisplayTable(
         title=f"Top words: {say_pair(pair)}",
         how=[
@@ -344,14 +354,8 @@ def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[WordDiff
         file="sodapop-top-words",
         anchor="top",
         columns=[TableColumn(Verbatim(title), CellKind.TEXT) for title in titles],
-        groups=[RowGroup([TableRow([*map(_word, row)]) for row in zip_longest(*columns)])],
+        groups=[RowGroup([TableRow([*map(cell, row)]) for row in zip_longest(*columns)])],
         sort=TableTools.NONE,
         filter=TableTools.NONE,
         narrow=True,
     )
-
-
-def _word(word: WordDifference | None) -> Text:
-    if word is None:
-        return ""
-    return [Strong(Verbatim(word.word)) if word.clear else Verbatim(word.word), " ", NumberText(format_fixed(word.rd))]

@@ -130,14 +130,15 @@ def _words(
     order = sorted(range(len(rates.words)), key=lambda word: (-abs(np.nan_to_num(rd[word])), rates.words[word]))
     return [
         [
-            *(contrast.first, contrast.second, rates.words[word], *_cells(before[word])),
-            *(None, counts[word], *_cells(behind[word])),  # q is for all contrasts together
+            *(contrast.first, contrast.second, rates.words[word], *cells_of(before[word])),
+            *(None, counts[word], *cells_of(behind[word])),  # q is for all contrasts together
         ]
         for word in order
     ]
 
 
-def _cells(numbers: Array) -> list[Cell]:
+def cells_of(numbers: Array) -> list[Cell]:
+    """Numbers as cells of a table; None where one is undefined."""
     return [number if np.isfinite(number) else None for number in numbers.tolist()]
 
 
@@ -168,7 +169,7 @@ def _names(rates: SuccessRates, sr: Array, study: AnalysisInputs) -> Table:
     for row, name in enumerate(rates.names):
         defined = sr[row][np.isfinite(sr[row])]
         mean = float(defined.mean()) if len(defined) else None
-        pieces, frequency = (None, None) if study.controls is None else _cells(study.controls[row])
+        pieces, frequency = (None, None) if study.controls is None else cells_of(study.controls[row])
         tokens = int(pieces) if isinstance(pieces, float) else None
         rows.append([study.groups.of(name).name, name, mean, tokens, frequency])
     return Table(("group", "name", "mean_sr", "pieces", "log10_frequency"), rows)

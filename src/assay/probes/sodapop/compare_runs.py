@@ -13,14 +13,13 @@ the null hypothesis (McNemar's test, exact). Exchanging the vectors themselves w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.probes.base import Probe
 from assay.probes.contrast import SEED, Common, Contrast, PairedChange, change_of
-from assay.probes.sodapop.analyse import GroupPair, contrasts_of
+from assay.probes.sodapop.analyse import GroupPair, cells_of, contrasts_of
 from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.names import NameGroup, NameGroups
 from assay.probes.sodapop.rates import SuccessRates
@@ -105,7 +104,10 @@ def _separation(probe: Probe, sr: tuple[Array, Array], contrast: GroupPair, seed
     """The change of KMeans' accuracy for a pair of groups."""
     first = np.arange(len(contrast.a) + len(contrast.b)) < len(contrast.a)
     rows = np.concatenate([contrast.a, contrast.b])
-    right = [_right(rates[rows], first, seed) for rates, seed in zip(sr, seeds, strict=True)]
+    right = []  # by model: 1 for a name in the cluster of its group, matched the better way (as in `kmeans_separation`)
+    for rates, seed in zip(sr, seeds, strict=True):
+        same = two_clusters(rates[rows], seed) == first
+        right.append(np.asarray(same if 2 * same.sum() >= len(same) else ~same, np.float64))
     return change_of(
         probe.metric("kmeans_accuracy"),
         {"a": contrast.first, "b": contrast.second},
@@ -115,12 +117,6 @@ def _separation(probe: Probe, sr: tuple[Array, Array], contrast: GroupPair, seed
         family="kmeans_accuracy",
         note=_NO_RANGE,
     )
-
-
-def _right(vectors: Array, first: NDArray[np.bool_], seed: int) -> Array:
-    """1 for every name that is in the cluster of its group, matched the better way (see `kmeans_separation`)."""
-    same = two_clusters(vectors, seed) == first
-    return np.asarray(same if 2 * same.sum() >= len(same) else ~same, np.float64)
 
 
 def _words(
@@ -140,9 +136,10 @@ def _words(
             without = _rd_without(sr[1], contrast) - _rd_without(sr[0], contrast)
             p = contribution_p(change, without, np.repeat([0, 1], [len(contrast.a), len(contrast.b)]))
         numbers = np.column_stack([*rd, change, low, high, p])
+        numbers[np.abs(numbers) < _ZERO] = 0.0
         order = sorted(range(len(change)), key=lambda word: (-abs(np.nan_to_num(change[word])), rates[0].words[word]))
         rows += [
-            [contrast.first, contrast.second, rates[0].words[word], *_cells(numbers[word]), None] for word in order
+            [contrast.first, contrast.second, rates[0].words[word], *cells_of(numbers[word]), None] for word in order
         ]
     return Table(COLUMNS, rows)
 
@@ -152,8 +149,3 @@ def _rd_without(sr: Array, contrast: GroupPair) -> Array:
     a, b = sr[contrast.a], sr[contrast.b]
     without_a, without_b = ((side.sum(axis=0) - side) / (len(side) - 1) for side in (a, b))
     return np.concatenate([rd_of(without_a, b.mean(axis=0)), rd_of(a.mean(axis=0), without_b)])
-
-
-def _cells(numbers: Any) -> list[Cell]:
-    tidied = (0.0 if abs(number) < _ZERO else number for number in numbers.tolist())
-    return [number if np.isfinite(number) else None for number in tidied]

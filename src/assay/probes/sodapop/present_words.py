@@ -24,7 +24,7 @@ from assay.presentation.elements import (
     TextRole,
 )
 from assay.presentation.rich_text import ChartMark, Emphasis, Strong, TableLink, Text, Verbatim, join_texts
-from assay.probes.sodapop import say_pair, spelled
+from assay.probes.sodapop import say_pair, spelled_pair
 from assay.probes.sodapop.read_tables import GroupDifference, WordDifference, clearest, knows_pieces, most_telling
 from assay.results.findings import Table as Data
 from assay.results.findings import table_path
@@ -124,15 +124,8 @@ def _table(
         title=f"Words for {pair.title}",
         how=[
             *("right of zero, wrong answers with the word fool the model more often for ", a, " names; left of zero, "),
-            *(
-                "for ",
-                b,
-                " names. Filled dots ",
-                ChartMark("dot"),
-                " are statistically clear, hollow ones ",
-                ChartMark("hollow"),
-            ),
-            " are not",
+            *("for ", b, " names. Filled dots ", ChartMark("dot"), " are statistically clear, hollow ones "),
+            *(ChartMark("hollow"), " are not"),
             ["; the tick ", ChartMark("reference"), " is the part that the pools alone explain"] if pools else "",
             ".",
         ],
@@ -144,10 +137,8 @@ def _table(
             TableColumn("RD", CellKind.FIXED),
             TableColumn("RD", CellKind.DOTS, reach=reach, sides=(b.text, a.text)),
             TableColumn(run.level, CellKind.FIXED_INTERVAL),
-            TableColumn(["rate, ", a], CellKind.SHARE, wraps=True),
-            TableColumn(["rate, ", b], CellKind.SHARE, wraps=True),
-            TableColumn("p", CellKind.PROBABILITY),
-            TableColumn("q", CellKind.PROBABILITY),
+            *(TableColumn(["rate, ", group], CellKind.SHARE, wraps=True) for group in (a, b)),
+            *(TableColumn(head, CellKind.PROBABILITY) for head in ("p", "q")),
             *(TableColumn(head, CellKind.FIXED, wraps=True) for head in extra.values()),
             TableColumn("n", CellKind.COUNT),
         ],
@@ -191,8 +182,7 @@ def words_in_short(run: Run, pairs: Sequence[GroupDifference]) -> Section:
             *(TableColumn(head, CellKind.TEXT) for head in ("word", "more often for names", "than for names")),
             TableColumn("RD", CellKind.FIXED),
             TableColumn(run.level, CellKind.FIXED_INTERVAL),
-            TableColumn("p", CellKind.PROBABILITY),
-            TableColumn("q", CellKind.PROBABILITY),
+            *(TableColumn(head, CellKind.PROBABILITY) for head in ("p", "q")),
         ],
         groups=[RowGroup(rows)],
     )
@@ -245,7 +235,7 @@ def _read_traits(run: Run) -> list[_Traits]:
     traits_by_pair: dict[tuple[str, str], _Traits] = {}
     for row in run.rows("traits"):
         groups = cell(row, "group_a"), cell(row, "group_b")
-        a, b = (spelled(groups)[group] for group in groups)
+        a, b = spelled_pair(groups)
         poles, pole = poles_of(cell(row, "trait"))
         scores = [run.number("traits", row, key) for key in ("score_a", "score_b")]
         agrees = run.number("traits", row, "agrees")
@@ -311,14 +301,11 @@ def poles_of(trait: str) -> tuple[str, str]:
 def _traits_of(pair: _Traits, *, unfolded: bool) -> Panel:
     title, many = pair.title, plural(len(pair.rows), "trait")
     like = f", like people on {sum(pair.agrees)} of {len(pair.agrees)}" if pair.agrees else ""
+    orders = ("by the words", "by people", "same order") if pair.agrees else ("by the words",)
     columns = [
         TableColumn("trait", CellKind.TEXT),
-        TableColumn(Verbatim(pair.a), CellKind.COUNT, wraps=True),
-        TableColumn(Verbatim(pair.b), CellKind.COUNT, wraps=True),
-        *(
-            TableColumn(head, CellKind.TEXT)
-            for head in ("by the words", *(("by people", "same order") if pair.agrees else ()))
-        ),
+        *(TableColumn(Verbatim(group), CellKind.COUNT, wraps=True) for group in (pair.a, pair.b)),
+        *(TableColumn(head, CellKind.TEXT) for head in orders),
     ]
     table = DisplayTable(
         title=f"Traits for {title}",

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from assay.probes.sodapop import say_pair, spelled
+from assay.probes.sodapop import say_pair, spelled_pair
 from assay.results.findings import Cell, Estimate, Findings, is_claimed
 from assay.results.formatting import cell
 from assay.results.run import Run
 from assay.results.verdict import CLEAR, Chance
 
-_NUMBERS = ("rd", "low", "high", "sr_a", "sr_b", "p", "q", "rd_pools", "rd_controlled")
+_NUMBERS = ("low", "high", "sr_a", "sr_b", "p", "q", "rd_pools", "rd_controlled")
 
 Named = tuple[str, str]  # two groups
 
@@ -52,8 +52,7 @@ class WordDifference(NamedTuple):
     @property
     def sides(self) -> tuple[str, str]:
         """Both groups in words."""
-        titles = spelled((self.group_a, self.group_b))
-        return titles[self.group_a], titles[self.group_b]
+        return spelled_pair((self.group_a, self.group_b))
 
     @property
     def turned(self) -> WordDifference:
@@ -106,8 +105,7 @@ class GroupDifference:
     @property
     def sides(self) -> tuple[str, str]:
         """Both groups in words."""
-        titles = spelled((self.a, self.b))
-        return titles[self.a], titles[self.b]
+        return spelled_pair((self.a, self.b))
 
 
 def words_in(findings: Findings) -> Iterator[WordDifference]:
@@ -123,25 +121,17 @@ def words_in(findings: Findings) -> Iterator[WordDifference]:
 
 def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> WordDifference | None:
     """A row of the table of words, whose numbers `number` reads; None where it has no RD."""
-    rd, low, high, sr_a, sr_b, p, q, pools, controlled = map(number, _NUMBERS)
+    rd, claimed = number("rd"), is_claimed(row)
     if rd is None:
         return None
-    claimed = is_claimed(row)
     return WordDifference(
         group_a=cell(row, "group_a"),
         group_b=cell(row, "group_b"),
         word=cell(row, "word"),
         rd=rd,
-        low=low,
-        high=high,
-        sr_a=sr_a,
-        sr_b=sr_b,
-        p=p,
-        q=q,
         claimed=None if claimed is None else int(claimed),
-        rd_pools=pools,
-        rd_controlled=controlled,
         n=int(number("n") or 0),
+        **{name: number(name) for name in _NUMBERS},
     )
 
 

@@ -57,21 +57,19 @@ def rd_interval(
         return np.full(len(value), np.nan), np.full(len(value), np.nan)
     both = replicates[0]
     if len(replicates) > 1:
-        both = value + (both - value) * _narrower(replicates, [len(side) for side in pair], contexts)
+        both = value + (both - value) * _narrowing(replicates, [len(side) for side in pair], contexts)
     return percentile_interval(value, both, units, bounds=bounds)
 
 
-def _narrower(replicates: Array, names: Sequence[int], contexts: int) -> Array:
+def _narrowing(replicates: Array, names: Sequence[int], contexts: int) -> Array:
     """By what the distances of the resamples of both are multiplied (word,); `names` are those of each side."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a word that is defined in no resample
         both, of_names, of_contexts = np.nanvar(replicates, axis=1)
     cells = np.clip(both - of_names - of_contexts, 0.0, np.minimum(of_names, of_contexts))
     least = min(names)
-    name_variance, context_variance = (
-        of_names * least / (least - 1.0),
-        (of_contexts - cells) * contexts / (contexts - 1.0),
-    )
+    name_variance = of_names * least / (least - 1.0)
+    context_variance = (of_contexts - cells) * contexts / (contexts - 1.0)
     reach = student_reach(*combined([(name_variance, sum(names) - 2), (context_variance, contexts - 1)]))
     before = student_reach(np.sqrt(both * least / (least - 1.0)), least - 1)  # as `percentile_interval` widens them
     return np.divide(reach, before, out=np.ones_like(before), where=before > 0)

@@ -108,12 +108,8 @@ class NamesPrepared(Prepared):
     texts: Sequence[str]
 
 
-@dataclass(frozen=True)
-class NameVectors:
-    """The mean vector of every name over all contexts, and how many tokens each name has."""
-
-    mean: Array  # (name, width)
-    pieces: NDArray[np.int32]  # (name,)
+NameVectors = tuple[Array, NDArray[np.int32]]
+"""The mean vector of every name over all contexts (name, width), and how many tokens each name has (name,)."""
 
 
 class SodapopNames(Method[NamesPrepared, NameVectors]):
@@ -151,17 +147,17 @@ class SodapopNames(Method[NamesPrepared, NameVectors]):
             group = texts[lo : lo + step]
             vectors = ask(NamePlan(tuple(group), names), f"contexts {lo + 1} to {lo + len(group)}")["vector"]
             total = total + vectors.reshape(len(group), len(names), -1).sum(axis=0, dtype=np.float64)
-        return NameVectors(np.asarray(total / len(texts)), ask(WordPlan(names), "names")["pieces"])
+        return np.asarray(total / len(texts)), ask(WordPlan(names), "names")["pieces"]
 
     def findings(self, prepared: NamesPrepared, data: NameVectors) -> Findings:
-        groups, splits = prepared.groups, prepared.chosen.splits
+        groups, splits, (vectors, pieces) = prepared.groups, prepared.chosen.splits, data
         accuracies = {
-            attribute: classifier_accuracy(data.mean, np.array(values), splits, [prepared.seed, number])
+            attribute: classifier_accuracy(vectors, np.array(values), splits, [prepared.seed, number])
             for number, (attribute, values) in enumerate(attributes_of(groups).items())
         }
         estimates = [estimate_of(attribute, accuracy, splits) for attribute, accuracy in accuracies.items()]
         estimates = corrected(estimates, [estimate.metric for estimate in estimates])
-        tables = {"names": _table(groups, accuracies, data.pieces), **projection(groups, data.mean)}
+        tables = {"names": _table(groups, accuracies, pieces), **projection(groups, vectors)}
         return Findings(
             self.probe.name, "", estimates, tables, diagnosis=diagnosed(None, dict.fromkeys(KEYS, _NOTHING_CHOSEN))
         )
