@@ -46,8 +46,8 @@ def paired(
     of each word's RD.
     """
     groups, rates = _in_common(first, second)
-    sizes = (part.successes.size for part in (first.rates, second.rates, rates[0]))
-    counts = [Common("items (name, context, word)", *sizes)]
+    sizes = [part.successes.size for part in (first.rates, second.rates, rates[0])]
+    counts = [Common("items (name, context, word)", baseline=sizes[0], model=sizes[1], common=sizes[2])]
     parts = (
         f"{kind}: {len(in_first)}, {len(in_second)}, {shared} in common"
         for kind, in_first, in_second, shared in (
@@ -97,7 +97,13 @@ def _taken(rates: SuccessRates, contexts: Sequence[int], names: Sequence[str], w
         np.array([name_rows[name] for name in names], np.int64),
         np.array([word_rows[word] for word in words], np.int64),
     )
-    return SuccessRates(tuple(names), tuple(words), rates.successes[rows], rates.distractors[rows], rates.pooled[rows])
+    return SuccessRates(
+        names=tuple(names),
+        words=tuple(words),
+        successes=rates.successes[rows],
+        distractors=rates.distractors[rows],
+        pooled=rates.pooled[rows],
+    )
 
 
 def _separation(probe: Probe, sr: tuple[Array, Array], contrast: GroupPair, seeds: tuple[int, int]) -> PairedChange:

@@ -63,7 +63,10 @@ class Context:
     def filled(self, name: str) -> FilledContext:
         """The texts with a name put in; a possessive is always the name and "'s" (James's)."""
         return FilledContext(
-            *(text.replace(NAME, name) for text in (self.text, self.question, self.prompt, self.answer))
+            context=self.text.replace(NAME, name),
+            question=self.question.replace(NAME, name),
+            prompt=self.prompt.replace(NAME, name),
+            answer=self.answer.replace(NAME, name),
         )
 
 
@@ -114,7 +117,13 @@ def starter_contexts() -> list[Context]:
     table = tomllib.loads(STARTER.read_text(encoding="utf-8"))
     question, prompt = table["question"].replace("[NAME]", NAME), _questions()[DESCRIBE].prompt
     return [
-        Context(entry["text"].replace("[NAME]", NAME), question, prompt, entry["answer"], f"starter {number}")
+        Context(
+            text=entry["text"].replace("[NAME]", NAME),
+            question=question,
+            prompt=prompt,
+            answer=entry["answer"],
+            location=f"starter {number}",
+        )
         for number, entry in enumerate(table["context"], 1)
     ]
 
@@ -204,8 +213,13 @@ def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list
     answer = re.sub(r"(?<!\.)\.$", "", with_place_for(name, text(right))).strip()
     if not re.search(r"[^\W_]", re.sub(rf"{NAME}\S*", "", answer)):
         wrong("bad-text", right, f"the right answer {_short(answer)} has no word.")
-    prompt = _questions()[kind].prompt_before(answer)
-    return Context(context, with_place_for(name, question), prompt, answer, f"{path.name} line {line}")
+    return Context(
+        text=context,
+        question=with_place_for(name, question),
+        prompt=_questions()[kind].prompt_before(answer),
+        answer=answer,
+        location=f"{path.name} line {line}",
+    )
 
 
 def _labels(path: Path) -> list[str]:

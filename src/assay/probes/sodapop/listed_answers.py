@@ -62,7 +62,7 @@ class ContextQuestions(NamedTuple):
 def questions_of(pool: DistractorPools, seed: int, context: int) -> ContextQuestions:
     """All questions about all names; names with fewer than two distractors have none."""
     parts = [_questions(pool, name, np.random.default_rng([seed, context, OPTIONS])) for name in range(pool.names)]
-    return ContextQuestions(*map(np.concatenate, zip(*parts, strict=True)))
+    return ContextQuestions._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _questions(pool: DistractorPools, name: int, rng: np.random.Generator) -> ContextQuestions:
@@ -73,7 +73,10 @@ def _questions(pool: DistractorPools, name: int, rng: np.random.Generator) -> Co
     counts[len(order) // 2 :, 1] = False
     left_out = rng.permutation(np.arange(len(pairs)) % len(ROTATIONS))
     return ContextQuestions(
-        np.full(len(pairs), name), pairs + pool.offsets[name], counts, ROTATIONS[_OTHERS[left_out]].astype(np.int64)
+        name=np.full(len(pairs), name),
+        member=pairs + pool.offsets[name],
+        counts=counts,
+        orders=ROTATIONS[_OTHERS[left_out]].astype(np.int64),
     )
 
 

@@ -132,7 +132,7 @@ class NameGroups:
                     strata[key, values[1], values[0]].append((b, a))
                 else:
                     strata.setdefault((key, *values), []).append((a, b))
-        return [PooledGroups(*values, tuple(pairs)) for values, pairs in strata.items() if len(pairs) > 1]
+        return [PooledGroups(key, a, b, tuple(pairs)) for (key, a, b), pairs in strata.items() if len(pairs) > 1]
 
 
 @cache
@@ -230,15 +230,9 @@ def _faults(groups: Sequence[NameGroup]) -> Iterator[tuple[str, str | None, str,
     for group in groups:
         for name in group.names:
             if name in home:
-                location = (
-                    f"in {home[name]} and in {group.name}" if home[name] != group.name else f"twice in {group.name}"
-                )
-                yield (
-                    "duplicate",
-                    group.name,
-                    f'the name "{name}" is {location}.',
-                    "A name can be in one group only, once.",
-                )
+                both = f"in {home[name]} and in {group.name}"
+                problem = f'the name "{name}" is {both if home[name] != group.name else f"twice in {group.name}"}.'
+                yield "duplicate", group.name, problem, "A name can be in one group only, once."
             home[name] = group.name
     first = groups[0]
     for group in groups:

@@ -183,8 +183,8 @@ def names(run: Run) -> list[Block]:
     for row in run.rows("names"):
         sr, pieces, logarithm = (run.number("names", row, key) for key in ("mean_sr", "pieces", "log10_frequency"))
         bearers = None if logarithm is None else round(10 ** min(logarithm, _LARGEST))
-        name = _Name(titles[cell(row, "group")], cell(row, "name"), sr, pieces, bearers)
-        groups.setdefault(name.group, []).append(name)
+        group = titles[cell(row, "group")]
+        groups.setdefault(group, []).append(_Name(group, cell(row, "name"), sr, pieces, bearers))
     if not groups:
         return []
     summed: list[list[Cell]] = []

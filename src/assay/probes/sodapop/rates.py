@@ -48,7 +48,11 @@ class SuccessRates:
         """Some of the words (word,)."""
         words = tuple(compress(self.words, keep))
         return SuccessRates(
-            self.names, words, *(counts[:, :, keep] for counts in (self.successes, self.distractors, self.pooled))
+            names=self.names,
+            words=words,
+            successes=self.successes[:, :, keep],
+            distractors=self.distractors[:, :, keep],
+            pooled=self.pooled[:, :, keep],
         )
 
 
@@ -95,7 +99,13 @@ class SuccessCounter:
         self._case = case
         self._number = {word: number for number, word in enumerate(words)}
         shape = (contexts, len(names), len(words))
-        self.rates = SuccessRates(tuple(names), tuple(words), *(np.zeros(shape) for _ in range(3)))
+        self.rates = SuccessRates(
+            names=tuple(names),
+            words=tuple(words),
+            successes=np.zeros(shape),
+            distractors=np.zeros(shape),
+            pooled=np.zeros(shape),
+        )
 
     def add(
         self, context: int, pool: DistractorPools, success: Sequence[Array], blind: Sequence[Array] | None = None

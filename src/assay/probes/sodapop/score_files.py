@@ -265,13 +265,16 @@ def _rates(seen: Sequence[_ContextDistractors], names: tuple[str, ...], settings
         problem = f"no word is in at least {settings.min_count} distractors of every name."
         remedy = "Lower that number: --set min_count=…, or give results of more questions."
         raise DataError(problem, remedy, code="nothing-to-ask", key="min_count")
-    counts = np.zeros((3, min(len(pools), BLOCKS), len(names), len(words)))  # (kind, block, name, word)
+    successes, distractors, pooled = np.zeros(
+        (3, min(len(pools), BLOCKS), len(names), len(words))
+    )  # (block, name, word)
     for number, (pool, success) in enumerate(pools):
         counter = SuccessCounter(names, words, 1, settings.case)
         counter.add(0, pool, success)
-        rates = counter.rates
-        counts[:, number % BLOCKS] += np.concatenate([rates.successes, rates.distractors, rates.pooled])
-    return SuccessRates(names, words, *counts)
+        successes[number % BLOCKS] += counter.rates.successes[0]
+        distractors[number % BLOCKS] += counter.rates.distractors[0]
+        pooled[number % BLOCKS] += counter.rates.pooled[0]
+    return SuccessRates(names, words, successes, distractors, pooled)
 
 
 # --- questions to be shown

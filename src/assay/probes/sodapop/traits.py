@@ -173,4 +173,4 @@ def _human(row: Row, lexicon: Lexicon, bad: Callable[..., DataError]) -> HumanRa
         if not 0 <= ratings[-1] <= 100:
             problem = f'"{column}" is "{row[column]}", expected a number from 0 to 100.'
             raise bad(problem, code="bad-value", key=column)
-    return HumanRating(trait, a, b, *ratings)
+    return HumanRating(trait, a, b, score_a=ratings[0], score_b=ratings[1])
