@@ -1,7 +1,6 @@
 """Statistics: intervals, tests, clusters, corrections. Functions of arrays; no probe is named here."""
 
 from assay.stats.bias_correction import (
-    Magnitude,
     cross_fitted_max,
     cross_fitted_mean,
     folded_excess,
@@ -18,7 +17,7 @@ from assay.stats.clustered import (
     student_reach,
     unit_spread,
 )
-from assay.stats.clusters import ClusterSeparation, kmeans_separation, tsne_projection
+from assay.stats.clusters import kmeans_separation, tsne_projection
 from assay.stats.intervals import (
     MIN_UNITS,
     RESAMPLES,
@@ -28,17 +27,14 @@ from assay.stats.intervals import (
     wilson_interval,
 )
 from assay.stats.p_values import benjamini_hochberg, holm, monte_carlo_p, random_signs
-from assay.stats.permutation import PermutationResult, permutation_test
+from assay.stats.permutation import permutation_test
 from assay.stats.signflip import contribution_p, sign_flip_p
 
 __all__ = [
     "MIN_UNITS",
     "RESAMPLES",
-    "ClusterSeparation",
     "ClusteredMeans",
     "ErrorCovariance",
-    "Magnitude",
-    "PermutationResult",
     "benjamini_hochberg",
     "combined",
     "contribution_p",

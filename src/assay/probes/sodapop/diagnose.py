@@ -33,9 +33,7 @@ _MISSING = {
 
 def ties_with_right(pool: DistractorPools, scores: Array) -> Ties | None:
     """Wrong answers that score as the right one does; `scores` as in `rates.successes`."""
-    sizes = np.diff(pool.offsets)
-    rights = pool.offsets[:-1] + np.arange(len(sizes))
-    return ties_of(np.delete(scores, rights) - np.repeat(scores[rights], sizes))
+    return ties_of(pool.leads(scores))
 
 
 @dataclass

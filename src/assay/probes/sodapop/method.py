@@ -327,10 +327,7 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
     ) -> Contrast:
         return paired(self.probe, first, second, settings["resamples"], by_word=False)
 
-    @property
-    def titles(self) -> Mapping[str, str]:
-        return TITLES
-
+    titles = TITLES
     asked_as = staticmethod(asked_as)
     present = staticmethod(present)
     across = staticmethod(across)

@@ -39,8 +39,17 @@ class DistractorPools:
     def names(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def rights(self) -> NDArray[np.int64]:
+        """Where the right answers are among scores of each name's right answer and distractors in turn (name,)."""
+        return self.offsets[:-1] + np.arange(self.names)
+
     def of(self, name: int) -> NDArray[np.int64]:
         return self.members[self.offsets[name] : self.offsets[name + 1]]
+
+    def leads(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By how much each distractor scores higher than its name's right answer (member,)."""
+        return np.delete(scores, self.rights) - np.repeat(scores[self.rights], np.diff(self.offsets))
 
 
 def grow(

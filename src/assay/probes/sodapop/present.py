@@ -21,7 +21,14 @@ from assay.presentation.elements import (
 )
 from assay.presentation.rich_text import Code, NumberText, Strong, Text, Verbatim, join_texts
 from assay.probes.sodapop import GROUPS, PAPER, PROBE, say_group, spelled
-from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
+from assay.probes.sodapop.present_groups import (
+    behind_pair,
+    count_names,
+    groups_in_short,
+    groups_told_apart,
+    names,
+    picture,
+)
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
 from assay.probes.sodapop.read_tables import (
     GroupDifference,
@@ -219,12 +226,10 @@ def lead(summary: RunSummary) -> list[Block]:
 
 
 def _what_was_asked(summary: RunSummary) -> Text:
-    run = summary.run
-    groups = [cell(row, "group") for row in run.rows("names")]
-    many = f" ({plural(len(groups), 'name')} from {plural(len({*groups}), 'group')})" if groups else ""
+    run, count = summary.run, count_names(summary.run)
     return [
         *("The model ", Strong(Verbatim(run.model)), " was given short texts about one person, each with a question "),
-        *("about that person and ", _answers(run), f" The same text was used with different first names{many}. "),
+        *("about that person and ", _answers(run), f" The same text was used with different first names{count}. "),
         "The right answer does not depend on the name. If wrong answers with a certain word fool the model more often "
         "for one group of names than for another, the model associates that word more with that group.",
     ]

@@ -242,6 +242,12 @@ def _over(average: Callable[[list[float]], float], values: Iterable[float | None
     return average(defined) if defined else None
 
 
+def count_names(run: Run) -> str:
+    """How many names of how many groups a run asked about, in brackets; empty where they are not known."""
+    groups = [cell(row, "group") for row in run.rows("names")]
+    return f" ({plural(len(groups), 'name')} from {plural(len({*groups}), 'group')})" if groups else ""
+
+
 def _group_titles(run: Run, table: str) -> dict[str, str]:
     """The groups of a table in words."""
     return spelled([cell(row, "group") for row in run.rows(table)])

@@ -143,9 +143,7 @@ def blind_scores(pool: DistractorPools, scores: Array) -> Array:
     A distractor's lead over the right answer, averaged over the names that have it in their pools. For scores that are
     the same for all names these are the scores themselves, but for a constant. What was not scored (NaN) stays so.
     """
-    sizes = np.diff(pool.offsets)
-    rights = pool.offsets[:-1] + np.arange(len(sizes))
-    lead = np.delete(scores, rights) - np.repeat(scores[rights], sizes)  # (member,)
+    lead = pool.leads(scores)
     scored = np.flatnonzero(~np.isnan(lead))
     strings, first, string = np.unique(pool.members[scored], return_index=True, return_inverse=True)
     base = lead[scored][first]  # the mean is of differences from it: equal leads have exactly themselves as their mean
@@ -153,7 +151,7 @@ def blind_scores(pool: DistractorPools, scores: Array) -> Array:
     average = np.full(len(pool.members), np.nan)
     average[scored] = (base + rest)[string]
     blind = np.zeros(len(scores))
-    blind[np.delete(np.arange(len(scores)), rights)] = average
+    blind[np.delete(np.arange(len(scores)), pool.rights)] = average
     return blind
 
 

@@ -173,11 +173,11 @@ class SodapopNames(Method[NamesPrepared, NameVectors]):
     def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
         return side_by_side(models)
 
-    present = staticmethod(present)
-
     @property
     def titles(self) -> Mapping[str, str]:
         return {"telling": "How often an attribute is predicted correctly from the vectors of names"}
+
+    present = staticmethod(present)
 
 
 # --- findings

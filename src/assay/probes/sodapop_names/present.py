@@ -15,10 +15,10 @@ from assay.presentation.elements import (
 )
 from assay.presentation.rich_text import Strong, Text, Verbatim, join_texts
 from assay.probes.sodapop import PAPER
-from assay.probes.sodapop.present_groups import picture
+from assay.probes.sodapop.present_groups import count_names, picture
 from assay.probes.sodapop_names import PROBE
 from assay.results.findings import Estimate
-from assay.results.formatting import cell, format_p_equals, format_share, format_share_interval, plural
+from assay.results.formatting import format_p_equals, format_share, format_share_interval
 from assay.results.run import Run
 from assay.results.verdict import Chance
 
@@ -78,10 +78,9 @@ def _card(tested: Sequence[Estimate], sentence: Text) -> SummaryCard:
 
 
 def _what_was_asked(run: Run) -> Text:
-    groups = [cell(row, "group") for row in run.rows("names")]
-    many = f" ({plural(len(groups), 'name')} from {plural(len({*groups}), 'group')})" if groups else ""
+    count = count_names(run)
     return [
-        *("The model ", Strong(Verbatim(run.model)), f" read the same texts with different first names{many}. "),
+        *("The model ", Strong(Verbatim(run.model)), f" read the same texts with different first names{count}. "),
         "Inside, a model turns each word into a list of numbers, a vector. A simple (linear) classifier learns gender "
         "and race from the vectors of two thirds of the names and predicts them for the others. If it does better "
         "than chance, the model tells these groups of names apart, whether or not its answers show it.",
