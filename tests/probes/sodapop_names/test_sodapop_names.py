@@ -90,7 +90,7 @@ def prepared(request: Request, ask: FakeAsk | None = None) -> NamesPrepared:
 
 
 def mean_vectors(prepared: NamesPrepared, ask: FakeAsk) -> NDArray[np.float64]:
-    return np.asarray(method_of("sodapop-names").gather(prepared, ask).mean)
+    return np.asarray(method_of("sodapop-names").gather(prepared, ask)[0])
 
 
 def by_attribute(findings: Findings) -> dict[str, Estimate]:
