@@ -50,9 +50,13 @@ from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.probes.sodapop_names import PRESETS as NAME_PRESETS
 from assay.probes.sodapop_names import PROBE as NAMES
 from assay.probes.sodapop_names import classifier
-from assay.probes.sodapop_names.classifier import tell
-from assay.probes.sodapop_names.compare_runs import RecalledNames, paired
-from assay.probes.sodapop_names.method import attributes_of, estimate_of
+from assay.probes.sodapop_names.method import (
+    RecalledNames,
+    attributes_of,
+    classifier_accuracy,
+    estimate_of,
+    paired,
+)
 from assay.results.verdict import CLEAR
 from assay.stats import benjamini_hochberg, clusters, holm, student_p
 from assay.stats.clusters import kmeans_separation
@@ -271,7 +275,7 @@ def simulate_names(size: str, job: tuple[str, int]) -> Numbers:
     result: Numbers = {}
     opened = []
     for vectors in models:
-        found = {key: tell(vectors, np.array(values), SPLITS, [seed]) for key, values in told.items()}
+        found = {key: classifier_accuracy(vectors, np.array(values), SPLITS, [seed]) for key, values in told.items()}
         estimates = {key: estimate_of(key, own, SPLITS) for key, own in found.items()}
         shares = {key: own.right.tolist() for key, own in found.items() if not isinstance(own, str)}
         opened.append(RecalledNames((), shares, estimates, ("", "")))

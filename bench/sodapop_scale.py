@@ -57,7 +57,7 @@ def write_contexts(place: Path, count: int, out: Path) -> None:
     contexts = paper_contexts(place)
     by_length = sorted(contexts, key=lambda context: len(split(context.answer).words))
     step = len(contexts) / count
-    lines = {int(by_length[int(step * (turn + 0.5))].place.rpartition(" ")[2]) for turn in range(count)}
+    lines = {int(by_length[int(step * (turn + 0.5))].location.rpartition(" ")[2]) for turn in range(count)}
     with open_text(place) as file, out.open("w", encoding="utf-8") as chosen:
         chosen.writelines(line for number, line in enumerate(file, 1) if number in lines)
 

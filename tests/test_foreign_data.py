@@ -378,9 +378,7 @@ def one_of_every_file(name: str, reader: Reader) -> Iterator[Case]:
 def test_whatever_is_in_a_file_it_is_read_or_refused(
     name: str, kept_runs: Path, record_property: Callable[[str, int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "assay.probes.sodapop_names.classifier.PERMUTATIONS", 3
-    )  # what takes the longest, for no reader
+    monkeypatch.setattr("assay.probes.sodapop_names.method.PERMUTATIONS", 3)  # what takes the longest, for no reader
     codes: Counter[int] = Counter()
     reader = made(name, kept_runs)
 

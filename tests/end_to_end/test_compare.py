@@ -274,7 +274,7 @@ def test_two_models_with_the_same_distractors(assay: Any, model_folder: Any, tmp
 
 
 def test_vectors_of_names(assay: Any, span_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.probes.sodapop_names.classifier.PERMUTATIONS", 3)  # p is not what this is about
+    monkeypatch.setattr("assay.probes.sodapop_names.method.PERMUTATIONS", 3)  # p is not what this is about
     names = {"A": ["Ann", "Amy", "Eve", "Sue"], "B": ["Bob", "Ben", "Jim", "Tom"]}
     groups = ("--set", f"groups={small_sodapop.group_file(tmp_path, names)}")
     few = (*groups, "--set", "contexts=1", "--set", "splits=4", "--threads", 1)

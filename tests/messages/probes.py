@@ -21,7 +21,7 @@ from assay.probes.bbq.read_items import data_files
 from assay.probes.bbq_starter.method import read_starter
 from assay.probes.sodapop.contexts import paper_contexts, read_contexts
 from assay.probes.sodapop.names import read_groups
-from assay.probes.sodapop_names.compare_runs import opened
+from assay.probes.sodapop_names.method import recalled_names
 from assay.probes.unqover.analyse import CellLabels, Cells, analyse
 from assay.results.findings import Table
 from small_templates import NOBODY, PLAIN, generation, write_sheet, write_vocabulary
@@ -216,7 +216,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
         "Add them, or list who is compared in the column Names.",
     ),
     "bad-findings": (
-        lambda folder: opened(Mock(folder=folder, **{"findings.tables": {}})),
+        lambda folder: recalled_names(Mock(folder=folder, **{"findings.tables": {}})),
         "FOLDER: this run has no table of names.\nRepeat the run.",
     ),
     "missing-data": (

@@ -1,6 +1,12 @@
 """Statistics: intervals, tests, clusters, corrections. Functions of arrays; no probe is named here."""
 
-from assay.stats.bias_correction import cross_fitted_max, cross_fitted_mean, posterior_draws
+from assay.stats.bias_correction import (
+    cross_fitted_max,
+    cross_fitted_mean,
+    folded_excess,
+    mean_magnitude,
+    posterior_draws,
+)
 from assay.stats.clustered import (
     ClusteredMeans,
     ErrorCovariance,
@@ -11,21 +17,22 @@ from assay.stats.clustered import (
     student_reach,
     unit_spread,
 )
-from assay.stats.clusters import ClusterSeparation, kmeans_separation, tsne_projection
-from assay.stats.corrections import benjamini_hochberg, holm
-from assay.stats.folded import Magnitude, folded_excess, mean_magnitude
-from assay.stats.intervals import MIN_UNITS, logit_interval, percentile_interval, wilson_interval
-from assay.stats.permutation import PermutationResult, permutation_test
-from assay.stats.resampling import monte_carlo_p, multinomial_weights, random_signs
+from assay.stats.clusters import kmeans_separation, tsne_projection
+from assay.stats.intervals import (
+    MIN_UNITS,
+    logit_interval,
+    multinomial_weights,
+    percentile_interval,
+    wilson_interval,
+)
+from assay.stats.p_values import benjamini_hochberg, holm, monte_carlo_p, random_signs
+from assay.stats.permutation import permutation_test
 from assay.stats.signflip import contribution_p, sign_flip_p
 
 __all__ = [
     "MIN_UNITS",
-    "ClusterSeparation",
     "ClusteredMeans",
     "ErrorCovariance",
-    "Magnitude",
-    "PermutationResult",
     "benjamini_hochberg",
     "combined",
     "contribution_p",

@@ -48,8 +48,8 @@ def paired_spread(names: Sequence[ErrorCovariance], pairs: ErrorCovariance) -> E
     are those of the side that has fewer. If names are paired with each other, a name is also in the mean that its pairs
     are compared with, which makes both too small: see `_paired_with_each_other`.
     """
-    one, two = (1.0, 1.0) if len(names) > 1 else _paired_with_each_other(names[0].units, pairs.units)
-    covariance = one * np.sum([name.covariance for name in names], axis=0) - two * pairs.covariance
+    factor, pair_factor = (1.0, 1.0) if len(names) > 1 else _paired_with_each_other(names[0].units, pairs.units)
+    covariance = factor * np.sum([name.covariance for name in names], axis=0) - pair_factor * pairs.covariance
     missing = np.maximum(pairs.variance - np.diag(covariance), 0.0)
     return ErrorCovariance(covariance + np.diag(missing), np.min([name.units for name in names], axis=0))
 
@@ -66,8 +66,8 @@ def _paired_with_each_other(names: NDArray[np.int64], pairs: NDArray[np.int64]) 
     g = np.maximum(names, 5).astype(np.float64)  # fewer say too little for an interval
     c = np.maximum(pairs, 2) / (np.maximum(pairs, 2) - 1.0)
     times = (g * (g - 1) - c * (g - 2)) / ((g - 2) ** 2 * (1 - 2 * c / g))
-    one, two = times * (g - 1) / g, 2 * times * (g - 2) / g - 1
-    return np.sqrt(np.outer(one, one)), np.sqrt(np.outer(two, two))
+    factor, pair_factor = times * (g - 1) / g, 2 * times * (g - 2) / g - 1
+    return np.sqrt(np.outer(factor, factor)), np.sqrt(np.outer(pair_factor, pair_factor))
 
 
 def combined(parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[Array, Array]:
@@ -118,8 +118,8 @@ def jackknife(left_out: Array, strata: Indices) -> Array:
     """
     variance = np.zeros(left_out.shape[1:])
     for stratum in np.unique(strata):
-        own = left_out[strata == stratum]
-        variance += (len(own) - 1) / len(own) * ((own - own.mean(axis=0)) ** 2).sum(axis=0)
+        values = left_out[strata == stratum]
+        variance += (len(values) - 1) / len(values) * ((values - values.mean(axis=0)) ** 2).sum(axis=0)
     return variance
 
 
@@ -150,15 +150,15 @@ class ClusteredMeans:
         A difference of covariances need not be one: the nearest that is one is given the same variances again. The
         degrees of freedom are the fewest of any mean.
         """
-        known = np.flatnonzero(self.error > 0)
-        scale = self.error[known]
+        noisy = np.flatnonzero(self.error > 0)
+        scale = self.error[noisy]
         errors = np.zeros((draws, len(self.mean)))
-        if len(known):
-            correlation = self.spread.covariance[np.ix_(known, known)] / np.outer(scale, scale)
+        if len(noisy):
+            correlation = self.spread.covariance[np.ix_(noisy, noisy)] / np.outer(scale, scale)
             values, vectors = np.linalg.eigh(correlation)
             root = vectors * np.sqrt(np.maximum(values, 0.0))  # (column, direction)
             root *= (scale / np.sqrt((root**2).sum(axis=1)))[:, None]
-            freedom = float(self.freedom[known].min())
+            freedom = float(self.freedom[noisy].min())
             tail = np.sqrt(rng.chisquare(freedom, (draws, 1)) / freedom)
-            errors[:, known] = rng.normal(size=(draws, len(known))) @ root.T / tail
+            errors[:, noisy] = rng.normal(size=(draws, len(noisy))) @ root.T / tail
         return errors

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.resampling import TIE
+from assay.stats.p_values import TIE
 
 Array = NDArray[np.float64]
 
@@ -50,20 +50,20 @@ def kmeans_separation(
         raise ValueError(f"each group needs a name; of {names}, {inside} are in the first group")
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, not {permutations}")
-    one = two_clusters(vectors, seed)
-    size = int(one.sum())
+    cluster = two_clusters(vectors, seed)
+    size = int(cluster.sum())
 
     def agreeing(both: NDArray[np.int64]) -> NDArray[np.int64]:
         """Names in the cluster of their group, matched the better way, if `both` are in `first` and cluster 1."""
         same = 2 * both + names - inside - size  # in both, or in neither
         return np.maximum(same, names - same)
 
-    observed = agreeing(np.array([(one & first).sum()]))[0]
-    drawn = agreeing(np.random.default_rng(seed).hypergeometric(inside, names - inside, size, permutations))
+    observed = agreeing(np.array([(cluster & first).sum()]))[0]
+    by_chance = agreeing(np.random.default_rng(seed).hypergeometric(inside, names - inside, size, permutations))
     return ClusterSeparation(
         accuracy=float(observed / names),
-        floor=float(drawn.mean() / names),
-        p=(1 + int((drawn >= observed).sum())) / (1 + permutations),
+        floor=float(by_chance.mean() / names),
+        p=(1 + int((by_chance >= observed).sum())) / (1 + permutations),
     )
 
 

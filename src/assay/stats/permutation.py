@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from assay.stats.resampling import TIE
+from assay.stats.p_values import TIE
 
 _CHUNK = 1 << 19  # numbers held at once: the labelings of a chunk and the differences that they give
 
@@ -77,8 +77,8 @@ def permutation_test(
     _check(values, first, strata, few)
     names, words = values.shape
     strata = np.zeros(names, dtype=np.int64) if strata is None else np.asarray(strata)
-    members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
-    divisions = math.prod(math.comb(len(some), int(first[some].sum())) for some in members)
+    members = [np.flatnonzero(strata == number) for number in np.unique(strata)]
+    divisions = math.prod(math.comb(len(stratum), int(first[stratum].sum())) for stratum in members)
     exact = divisions <= enumerate_up_to
     p, draws = np.full(words, np.nan), np.zeros(words, dtype=np.int64)
 
@@ -146,11 +146,11 @@ def _random(
     streams = rng.spawn(len(members))
     for lo in range(0, count, rows):
         labels = np.empty((min(rows, count - lo), len(first)))
-        for some, stream in zip(members, streams, strict=True):
-            inside = int(first[some].sum())
-            keys = stream.random((len(labels), len(some)))
+        for stratum, stream in zip(members, streams, strict=True):
+            inside = int(first[stratum].sum())
+            keys = stream.random((len(labels), len(stratum)))
             most = np.partition(keys, inside - 1, axis=1)[:, inside - 1 : inside] if inside else 0.0
-            labels[:, some] = keys <= most if inside else 0.0
+            labels[:, stratum] = keys <= most if inside else 0.0
         yield labels
 
 
@@ -161,19 +161,19 @@ def _all_divisions(first: NDArray[np.bool_], members: list[NDArray[np.int64]], r
     smaller group, which keeps them short.
     """
     strata = []  # (names, does the first group have more of them, its or the others' places in every subset)
-    for some in members:
-        inside = int(first[some].sum())
-        size = min(inside, len(some) - inside)
-        subsets = math.comb(len(some), size)
-        flat = chain.from_iterable(combinations(some.tolist(), size))
+    for stratum in members:
+        inside = int(first[stratum].sum())
+        size = min(inside, len(stratum) - inside)
+        subsets = math.comb(len(stratum), size)
+        flat = chain.from_iterable(combinations(stratum.tolist(), size))
         picks = np.fromiter(flat, dtype=np.int64, count=subsets * size).reshape(subsets, size)
-        strata.append((some, inside > size, picks))
+        strata.append((stratum, inside > size, picks))
     total = math.prod(len(picks) for _, _, picks in strata)
     for lo in range(0, total, rows):
         number = np.arange(lo, min(lo + rows, total))
         labels = np.zeros((len(number), len(first)))
-        for some, most, picks in strata:
+        for stratum, most, picks in strata:
             number, digit = np.divmod(number, len(picks))
-            labels[:, some] = float(most)
+            labels[:, stratum] = float(most)
             np.put_along_axis(labels, picks[digit], float(not most), axis=1)
         yield labels

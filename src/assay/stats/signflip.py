@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.resampling import TIE
+from assay.stats.p_values import TIE
 
 EXACT_UP_TO = 14  # 2^14 sums are enumerated in less time than an approximation needs
 _DOMINANT = 0.2  # a unit with more than this share of Σm² makes the sum lumpy: both its signs are tried
@@ -46,10 +46,10 @@ def sign_flip_p(values: Array) -> Array:
     units = (sizes > 0).sum(axis=1)
     slack = (1.0 - goal) / 2.0 + TIE  # D
     flippable = ((sizes > 0) & (sizes <= slack[:, None])).sum(axis=1)
-    few = flippable <= EXACT_UP_TO
-    rest = ~few
+    countable = flippable <= EXACT_UP_TO
+    rest = ~countable
     tail = np.empty(len(apart))  # P(Σ ±m >= |Σm|)
-    tail[few] = _count(sizes[few], units[few], flippable[few], slack[few])
+    tail[countable] = _count(sizes[countable], units[countable], flippable[countable], slack[countable])
     # The approximation is of a continuous sum. Sums on a grid lie 2 steps apart, so that the border is drawn one step
     # below the observed one.
     step = _step(sizes[rest])
@@ -65,12 +65,12 @@ def _count(sizes: Array, units: NDArray[np.int64], flippable: NDArray[np.int64],
     for k in np.unique(flippable):
         rows = np.flatnonzero(flippable == k)
         for at in range(0, len(rows), max(1, _CHUNK >> int(k))):
-            some = rows[at : at + max(1, _CHUNK >> int(k))]
-            small = np.take_along_axis(sizes[some], padding[some, None] + np.arange(k), axis=1)  # (row, k)
-            sums = np.zeros((len(some), 1))
+            chunk = rows[at : at + max(1, _CHUNK >> int(k))]
+            small = np.take_along_axis(sizes[chunk], padding[chunk, None] + np.arange(k), axis=1)  # (row, k)
+            sums = np.zeros((len(chunk), 1))
             for unit in range(int(k)):
                 sums = np.concatenate((sums, sums + small[:, unit, None]), axis=1)  # (row, 2^(unit + 1))
-            counts[some] = (sums <= slack[some, None]).sum(axis=1)
+            counts[chunk] = (sums <= slack[chunk, None]).sum(axis=1)
     share: Array = np.ldexp(counts, -units)
     return share
 
@@ -175,13 +175,13 @@ def contribution_p(value: Array, left_out: Array, strata: NDArray[np.int64]) -> 
     missing = value - left_out  # (unit, …)
     contributed = np.broadcast_to(value / units, missing.shape).copy()
     for stratum in np.unique(strata):
-        own = strata == stratum
-        size = int(own.sum())
-        contributed[own] += (size - 1) / size * (missing[own] - missing[own].mean(axis=0))
+        inside = strata == stratum
+        size = int(inside.sum())
+        contributed[inside] += (size - 1) / size * (missing[inside] - missing[inside].mean(axis=0))
     flat = contributed.reshape(units, -1).T  # (change, unit)
     flat = np.where(np.abs(flat) < _ZERO, 0.0, flat)
     p = np.full(len(flat), np.nan)
-    known = np.isfinite(flat).all(axis=1)
-    if known.any():
-        p[known] = sign_flip_p(flat[known])
+    defined = np.isfinite(flat).all(axis=1)
+    if defined.any():
+        p[defined] = sign_flip_p(flat[defined])
     return p.reshape(np.shape(value))

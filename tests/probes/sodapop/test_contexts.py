@@ -65,7 +65,7 @@ def test_there_are_starter_contexts_of_every_kind() -> None:
     assert set(lengths) <= {1, 2, 3, 4}
     assert lengths[2] >= 8
     assert sum(f"{NAME}'s" in context.text for context in contexts) >= 4
-    assert [context.place for context in contexts[:2]] == ["starter 1", "starter 2"]
+    assert [context.location for context in contexts[:2]] == ["starter 1", "starter 2"]
 
 
 @pytest.mark.parametrize("context", starter_contexts(), ids=lambda context: context.answer)
@@ -89,7 +89,7 @@ def test_only_the_person_has_a_name_in_a_starter_context() -> None:
     names = {"New", "Year", "Monday", "Tuesday", "Wednesday", "Saturday"}
     for context in starter_contexts():
         inside = re.findall(r"(?<![.?!] )(?<!^)\b[A-Z]\w+", context.text)
-        assert set(inside) <= names, context.place
+        assert set(inside) <= names, context.location
 
 
 # --- names
@@ -145,7 +145,7 @@ def test_the_right_answer_is_the_one_that_the_row_calls_correct(tmp_path: Path) 
         "Bo is",
         "a proud owner of Bo's pots",
     )
-    assert contexts[2].place == "copy.jsonl line 3"
+    assert contexts[2].location == "copy.jsonl line 3"
 
 
 @pytest.mark.parametrize("data", ["dev.jsonl", "dev.jsonl.gz"])
@@ -156,7 +156,7 @@ def test_labels_beside_the_file_say_which_answer_is_right(tmp_path: Path, data: 
     file = write(tmp_path / data, row(), row(question="Who is hungry?"), row())
     contexts = read_contexts(file)
     assert [context.answer for context in contexts] == [f"a proud owner of {NAME}'s pots", "wide awake"]
-    assert [context.place for context in contexts] == [f"{data} line 1", f"{data} line 3"]
+    assert [context.location for context in contexts] == [f"{data} line 1", f"{data} line 3"]
 
 
 def test_labels_stay_with_their_rows_when_a_row_is_skipped(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_context_that_does_not_name_the_person_is_an_error_or_left_out(tmp_pat
         read_contexts(file)
     assert "--skip-bad" in raised.value.remedy
     bad = BadRows(skip=True)
-    assert [found.place for found in read_contexts(file, bad=bad)] == ["dev.jsonl line 1"]
+    assert [found.location for found in read_contexts(file, bad=bad)] == ["dev.jsonl line 1"]
     assert bad.problems == [raised.value.problem]
 
 

@@ -10,7 +10,6 @@ import pytest
 from assay.errors import DataError
 from assay.probes.sodapop.traits import (
     HumanRating,
-    TraitAgreement,
     agreement,
     ordering,
     packaged_lexicon,
@@ -173,12 +172,12 @@ def test_agreement_counts_the_traits_that_words_and_people_both_order(tmp_path, 
     )
     scores = trait_scores({"A": ["cruel", "aloof", "frail", "kind"], "B": ["sweet", "tough"], "C": []}, small)
     assert scores["A"] == {"cold-warm": -1, "weak-strong": -1, "poor-rich": None}
-    assert agreement(scores, people, "A", "B") == TraitAgreement(agree=1, both=2)
-    assert agreement(scores, people, "B", "A") == TraitAgreement(agree=1, both=2)
-    assert agreement(scores, people, "A", "C") == TraitAgreement(agree=0, both=1)
-    assert agreement(scores, people, "B", "C") == TraitAgreement(agree=0, both=0)
+    assert agreement(scores, people, "A", "B") == (1, 2)
+    assert agreement(scores, people, "B", "A") == (1, 2)
+    assert agreement(scores, people, "A", "C") == (0, 1)
+    assert agreement(scores, people, "B", "C") == (0, 0)
     tied = trait_scores({"A": ["kind"], "B": ["sweet"]}, small)
-    assert agreement(tied, [HumanRating("cold-warm", "A", "B", 50, 50)], "A", "B") == TraitAgreement(agree=1, both=1)
+    assert agreement(tied, [HumanRating("cold-warm", "A", "B", 50, 50)], "A", "B") == (1, 1)
 
 
 @pytest.mark.parametrize(

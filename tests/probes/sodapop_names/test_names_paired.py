@@ -13,7 +13,7 @@ from scipy import stats
 
 from assay.probes import method_of
 from assay.probes.contrast import ALIKE, Contrast
-from assay.probes.sodapop_names.compare_runs import RecalledNames, side_by_side
+from assay.probes.sodapop_names.method import RecalledNames, side_by_side
 from assay.results.findings import Estimate, Findings
 from assay.stats import MIN_UNITS
 
@@ -70,7 +70,7 @@ def test_a_model_that_is_right_about_every_name_differs_from_one_that_never_is_b
 def test_other_splits_are_not_paired() -> None:
     own = opened([0.5] * 12)
     for other, why in (
-        (replace(own, drawn=("50", "1")), "splits or seeds"),
+        (replace(own, splits=("50", "1")), "splits or seeds"),
         (replace(own, names=NAMES[::-1]), "names"),
     ):
         found = paired(own, other)

@@ -21,9 +21,14 @@ from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.sodapop.contexts import NAME, PAPER_FILE, starter_contexts
 from assay.probes.sodapop.names import NameGroup, NameGroups, packaged_groups
-from assay.probes.sodapop_names import PRESETS, SodapopNamesSettings, classifier, method
-from assay.probes.sodapop_names.classifier import ClassifierAccuracy, tell
-from assay.probes.sodapop_names.method import NamePlan, NamesPrepared, attributes_of
+from assay.probes.sodapop_names import PRESETS, SodapopNamesSettings, method
+from assay.probes.sodapop_names.method import (
+    ClassifierAccuracy,
+    NamePlan,
+    NamesPrepared,
+    attributes_of,
+    classifier_accuracy,
+)
 from assay.results.findings import Estimate, Findings
 from assay.runs.audit import audit, expect
 from assay.runs.score import score
@@ -85,7 +90,7 @@ def prepared(request: Request, ask: FakeAsk | None = None) -> NamesPrepared:
 
 
 def mean_vectors(prepared: NamesPrepared, ask: FakeAsk) -> NDArray[np.float64]:
-    return np.asarray(method_of("sodapop-names").gather(prepared, ask).mean)
+    return np.asarray(method_of("sodapop-names").gather(prepared, ask)[0])
 
 
 def by_attribute(findings: Findings) -> dict[str, Estimate]:
@@ -95,7 +100,7 @@ def by_attribute(findings: Findings) -> dict[str, Estimate]:
 
 @pytest.fixture
 def _fewer_permutations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classifier, "PERMUTATIONS", 19)
+    monkeypatch.setattr(method, "PERMUTATIONS", 19)
 
 
 @pytest.fixture
@@ -209,9 +214,9 @@ def test_equal_vectors_tell_nothing() -> None:
 @pytest.mark.simulation
 def test_p_is_valid_under_the_null(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many sets of vectors that know nothing, few have a small p, and p is not always large either."""
-    monkeypatch.setattr(classifier, "PERMUTATIONS", 7)
+    monkeypatch.setattr(method, "PERMUTATIONS", 7)
     values = np.array(["a", "b"] * 9)
-    found = [tell(np.random.default_rng(k).normal(size=(18, 3)), values, 2, [k]) for k in range(40)]
+    found = [classifier_accuracy(np.random.default_rng(k).normal(size=(18, 3)), values, 2, [k]) for k in range(40)]
     p = np.array([each.p for each in found if isinstance(each, ClassifierAccuracy)])
     assert len(p) == 40
     assert (p <= 0.25).mean() == pytest.approx(0.25, abs=0.15)
@@ -222,7 +227,7 @@ def test_names_are_split_as_in_the_paper() -> None:
     """622 names: 414 to learn from and 208 to be asked about, with the same share of every value."""
     values = np.array(["EA"] * 300 + ["AA"] * 160 + ["AS"] * 102 + ["HS"] * 60)
     vectors = np.random.default_rng(0).normal(size=(622, 2))
-    right = classifier._right(vectors, values, 3, np.random.default_rng(1))
+    right = method._right(vectors, values, 3, np.random.default_rng(1))
     assert np.isnan(right).sum(axis=1).tolist() == [414] * 3
     assert (~np.isnan(right)[:, values == "EA"]).sum(axis=1).tolist() == [100] * 3
     assert (~np.isnan(right)[:, values == "HS"]).sum(axis=1).tolist() == [20] * 3
@@ -236,7 +241,7 @@ def test_the_classifier_is_a_logistic_regression_on_standardised_features() -> N
     rng = np.random.default_rng(3)
     values = np.array(["x", "y", "z"] * 20)
     vectors = rng.normal(size=(60, 5)) * [1, 100, 0.01, 5, 1] + 2.0 * (values == "x")[:, None]
-    (right,) = classifier._right(vectors, values, 1, np.random.default_rng(4))
+    (right,) = method._right(vectors, values, 1, np.random.default_rng(4))
     learnt, asked = np.isnan(right), ~np.isnan(right)
     scaled = (vectors - vectors[learnt].mean(axis=0)) / vectors[learnt].std(axis=0)
     expected = LogisticRegression(max_iter=1000).fit(scaled[learnt], values[learnt]).predict(scaled[asked])

@@ -27,8 +27,14 @@ def spelled(groups: Sequence[str]) -> dict[str, str]:
     >>> spelled(["EA", "West_African"])
     {'EA': 'EA', 'West_African': 'West African'}
     """
-    known = _OF_PAPER if _OF_PAPER.keys() >= {*groups} else {}
-    return {group: known.get(group, group.replace("_", " ")) for group in groups}
+    titles = _OF_PAPER if _OF_PAPER.keys() >= {*groups} else {}
+    return {group: titles.get(group, group.replace("_", " ")) for group in groups}
+
+
+def spelled_pair(groups: tuple[str, str]) -> tuple[str, str]:
+    """Two groups of names in words."""
+    titles = spelled(groups)
+    return titles[groups[0]], titles[groups[1]]
 
 
 def say_pair(groups: tuple[str, str]) -> str:
@@ -37,13 +43,13 @@ def say_pair(groups: tuple[str, str]) -> str:
     >>> say_pair(("EA_female", "AA_female")), say_pair(("EA_female", "EA_male")), say_pair(("old", "young"))
     ('European American and African American female names', 'European American female and male names', 'old and young')
     """
-    a, b = (spelled(groups)[group] for group in groups)
+    a, b = spelled_pair(groups)
     if not _OF_PAPER.keys() >= {*groups}:
         return f"{a} and {b}"
-    (first, _, gender), (other, _, other_gender) = a.rpartition(" "), b.rpartition(" ")
-    if first and first == other:
-        return f"{a} and {other_gender} names"
-    return f"{first} and {b} names" if first and gender == other_gender else f"{a} and {b} names"
+    (first, _, gender), (second, _, second_gender) = a.rpartition(" "), b.rpartition(" ")
+    if first and first == second:
+        return f"{a} and {second_gender} names"
+    return f"{first} and {b} names" if first and gender == second_gender else f"{a} and {b} names"
 
 
 def say_group(group: Mapping[str, str]) -> str:
@@ -66,8 +72,8 @@ def spelled_out(about: Mapping[str, Any]) -> Mapping[str, Any]:
     if "group" not in about:
         return about
     groups = about["group"]
-    said = spelled([groups])[groups] if isinstance(groups, str) else [spelled([group])[group] for group in groups]
-    return {**about, "group": said}
+    titles = spelled([groups])[groups] if isinstance(groups, str) else [spelled([group])[group] for group in groups]
+    return {**about, "group": titles}
 
 
 PAPER = (

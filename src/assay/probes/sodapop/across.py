@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from assay.presentation.elements import (
+    Block,
     CellKind,
     DisplayTable,
     HeatMap,
@@ -26,7 +27,7 @@ from assay.presentation.elements import (
 )
 from assay.presentation.rich_text import NumberText, Strong, Text, Verbatim, task_score_text
 from assay.probes import run_names
-from assay.probes.sodapop import say_pair, spelled
+from assay.probes.sodapop import say_pair, spelled_pair
 from assay.probes.sodapop.compare_runs import WORD_DIFFERENCES
 from assay.probes.sodapop.read_tables import Named, WordDifference, read_pairs, separations, told_apart, words_in
 from assay.probes.sodapop.settings import LETTERS, OPTIONS
@@ -55,13 +56,13 @@ Words = Mapping[str, Mapping[str, WordDifference]]  # word -> model
 class PairOrder:
     """Pairs of groups in the order in which they appear; two models may name a pair's groups in either order."""
 
-    known: dict[Named, None] = field(default_factory=dict)
+    pairs: dict[Named, None] = field(default_factory=dict)
 
     def named(self, a: str, b: str) -> Named:
         """The pair as it was named first."""
-        if (b, a) in self.known:
+        if (b, a) in self.pairs:
             return b, a
-        self.known.setdefault((a, b))
+        self.pairs.setdefault((a, b))
         return a, b
 
     def turned(self, word: WordDifference) -> WordDifference:
@@ -81,18 +82,20 @@ def side_by_side(models: Models) -> dict[str, Data]:
 
 def models_apart(models: Models, pairs: PairOrder) -> dict[Named, dict[str, Estimate]]:
     """KMeans accuracy for every pair of groups and model (Table 9)."""
-    found: dict[Named, dict[str, Estimate]] = {}
+    estimates: dict[Named, dict[str, Estimate]] = {}
     for name, findings in models:
-        for e in separations(findings):
-            if e.value is not None:
-                found.setdefault(pairs.named(e.group["a"], e.group["b"]), {})[name] = e
-    return found
+        for estimate in separations(findings):
+            if estimate.value is not None:
+                estimates.setdefault(pairs.named(estimate.group["a"], estimate.group["b"]), {})[name] = estimate
+    return estimates
 
 
-def separation_table(found: Mapping[Named, Mapping[str, Estimate]], titles: Mapping[str, str]) -> Data:
+def separation_table(estimates: Mapping[Named, Mapping[str, Estimate]], titles: Mapping[str, str]) -> Data:
     """A row for every pair of groups and model; `titles` has the models' titles by name."""
     rows: list[list[Cell]] = [
-        [*pair, titles[name], e.value, e.floor, e.p, e.q, e.n] for pair, own in found.items() for name, e in own.items()
+        [*pair, titles[name], estimate.value, estimate.floor, estimate.p, estimate.q, estimate.n]
+        for pair, by_model in estimates.items()
+        for name, estimate in by_model.items()
     ]
     return Data(("group_a", "group_b", "model", "accuracy", "floor", "p", "q", "n"), rows)
 
@@ -102,25 +105,31 @@ def clear_words(models: Models, pairs: PairOrder) -> dict[Named, Words]:
 
     Within a pair, words are sorted by their mean RD over models, from the first group to the second.
     """
-    found: dict[Named, dict[str, dict[str, WordDifference]]] = {}
+    words_by_pair: dict[Named, dict[str, dict[str, WordDifference]]] = {}
     for name, findings in models:
-        for word in map(pairs.turned, words_in(findings)):
-            found.setdefault((word.group_a, word.group_b), {}).setdefault(word.word, {})[name] = word
-    kept = {}
-    for pair, words in found.items():
-        clear = {word: own for word, own in words.items() if any(each.clear for each in own.values())}
-        order = sorted(clear, key=lambda word: (-fmean(each.rd for each in clear[word].values()), word))
-        kept[pair] = {word: clear[word] for word in order}
-    return {pair: words for pair, words in kept.items() if words}
+        for difference in map(pairs.turned, words_in(findings)):
+            words = words_by_pair.setdefault((difference.group_a, difference.group_b), {})
+            words.setdefault(difference.word, {})[name] = difference
+    clear_by_pair: dict[Named, Words] = {}
+    for pair, words in words_by_pair.items():
+        clear = [word for word, by_model in words.items() if _times_clear(by_model)]
+        clear.sort(key=lambda word: (-fmean(difference.rd for difference in words[word].values()), word))
+        if clear:
+            clear_by_pair[pair] = {word: words[word] for word in clear}
+    return clear_by_pair
 
 
-def word_table(found: Mapping[Named, Words], names: Sequence[str]) -> Data:
+def _times_clear(by_model: Mapping[str, WordDifference]) -> int:
+    return sum(difference.clear for difference in by_model.values())
+
+
+def word_table(words_by_pair: Mapping[Named, Words], names: Sequence[str]) -> Data:
     """RD of the pairs' words in the named models, and in how many of them each word is clear."""
     rows: list[list[Cell]] = []
-    for pair, words in found.items():
-        for word, own in words.items():
-            numbers = [own[name].rd if name in own else None for name in names]
-            rows.append([*pair, word, sum(each.clear for each in own.values()), *numbers])
+    for pair, words in words_by_pair.items():
+        for word, by_model in words.items():
+            numbers = [by_model[name].rd if name in by_model else None for name in names]
+            rows.append([*pair, word, _times_clear(by_model), *numbers])
     return Data(("group_a", "group_b", "word", "clear_in", *names), rows)
 
 
@@ -135,51 +144,57 @@ def asked_as(settings: Mapping[str, Any]) -> str:
     return f"form={LETTERS if settings.get('form') == LETTERS else OPTIONS}"
 
 
-def _told_apart(runs: Sequence[Run]) -> list[Section]:
+def _different_forms(runs: Sequence[Run]) -> list[Section]:
     """A section that says why runs are not shown together, if they were asked in different forms; else nothing."""
     forms = sorted({asked_as(run.info.settings) for run in runs})
     if len(forms) < 2:
         return []
-    why = (
+    reason = (
         f"These models were asked in different ways ({' and '.join(forms)}), so their numbers are not shown side by "
         "side: an answer that is scored alone wins at another rate than one that is listed with two others."
     )
-    return [Section([Paragraphs([why])], "Models asked in different ways")]
+    return [Section([Paragraphs([reason])], "Models asked in different ways")]
 
 
 def across(runs: Sequence[Run]) -> list[Section]:
     """What several models show together."""
-    if told := _told_apart(runs):
-        return told
+    if sections := _different_forms(runs):
+        return sections
     names, pairs = run_names(runs), PairOrder()
     models = [(name, run.findings) for name, run in zip(names, runs, strict=True)]
     apart = models_apart(models, pairs)
-    words = sorted(clear_words(models, pairs).items(), key=lambda each: -len(each[1]))
+    words_by_pair = sorted(clear_words(models, pairs).items(), key=lambda item: -len(item[1]))
     parts = [
-        Panel(f"{say_pair(pair)} ({plural(len(own), 'word')})", [_words(pair, own, names)])
-        for pair, own in words[:MOST_PAIRS]
+        Panel(f"{say_pair(pair)} ({plural(len(words), 'word')})", [_words(pair, words, names)])
+        for pair, words in words_by_pair[:MOST_PAIRS]
     ]
-    left_out = len(words) - len(parts)
-    more = [Paragraphs([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], TextRole.SMALL)]
     return [
         *([Section([_accuracies(names, apart)])] if apart else []),
-        *([Section([PanelPicker(label="Words of", parts=parts), *(more if left_out else [])])] if parts else []),
+        *([Section(_word_panels(parts, len(words_by_pair)))] if parts else []),
     ]
+
+
+def _word_panels(parts: Sequence[Panel], pairs: int) -> list[Block]:
+    """The words of some pairs of groups, and how many of all pairs are left out."""
+    left_out = pairs - len(parts)
+    note = Paragraphs([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], TextRole.SMALL)
+    return [PanelPicker(label="Words of", parts=parts), *([note] if left_out else [])]
 
 
 def _words(pair: Named, words: Words, names: Sequence[str]) -> HeatMap:
     """The words that are statistically clear in at least one model; of many, those that are clear in most models."""
 
     def order(word: str) -> tuple[int, float]:
-        return -sum(each.clear for each in words[word].values()), -max(abs(each.rd) for each in words[word].values())
+        return -_times_clear(words[word]), -max(abs(difference.rd) for difference in words[word].values())
 
-    shown = {*sorted(words, key=order)[:MOST_WORDS]}
-    left_out, words = len(words) - len(shown), {word: own for word, own in words.items() if word in shown}
-    found = {(word, name): each for word, own in words.items() for name, each in own.items()}
-    a, b = (spelled(pair)[group] for group in pair)
+    first_words = {*sorted(words, key=order)[:MOST_WORDS]}
+    left_out = len(words) - len(first_words)
+    words = {word: by_model for word, by_model in words.items() if word in first_words}
+    differences = {(word, name): difference for word in words for name, difference in words[word].items()}
+    a, b = spelled_pair(pair)
     beside = {
-        "q": {key: each.q for key, each in found.items()},
-        "pools alone": {key: each.rd_pools for key, each in found.items()},
+        "q": {key: difference.q for key, difference in differences.items()},
+        "pools alone": {key: difference.rd_pools for key, difference in differences.items()},
     }
     return HeatMap(
         title=f"Words by model: {say_pair(pair)}",
@@ -194,9 +209,9 @@ def _words(pair: Named, words: Words, names: Sequence[str]) -> HeatMap:
         row="word",
         column="model",
         value="RD",
-        cells={key: each.rd for key, each in found.items()},
+        cells={key: difference.rd for key, difference in differences.items()},
         beside={column: numbers for column, numbers in beside.items() if any(numbers.values())},
-        unclear={key for key, each in found.items() if not each.clear},
+        unclear={key for key, difference in differences.items() if not difference.clear},
     )
 
 
@@ -204,11 +219,11 @@ def _words(pair: Named, words: Words, names: Sequence[str]) -> HeatMap:
 
 
 def of_study(runs: Sequence[StudyRun]) -> list[Section]:
-    """What the runs show by method; nothing where there are not two of them."""
+    """What the runs show by method; nothing for fewer than two."""
     if len(runs) < 2:
         return []
-    if told := _told_apart([run.run for run in runs]):
-        return told
+    if sections := _different_forms([run.run for run in runs]):
+        return sections
     pairs = PairOrder()
     words = [_words_of(run.run, pairs) for run in runs]
     return [Section([_methods(runs, words)]), *_top_words([run.run.model for run in runs], words, pairs)]
@@ -224,17 +239,18 @@ def _words_of(run: Run, pairs: PairOrder) -> _ByPair:
 
 def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> DisplayTable:
     rows, lines = [], []
-    for each, said in zip(runs, words, strict=True):
-        own = [e for e in separations(each.run.findings) if e.value is not None]
-        values = [e.value for e in own if e.value is not None]
-        floors = [e.floor for e in own if e.floor is not None]
+    for study_run, words_by_pair in zip(runs, words, strict=True):
+        tested = [estimate for estimate in separations(study_run.run.findings) if estimate.value is not None]
+        values = [estimate.value for estimate in tested if estimate.value is not None]
+        floors = [estimate.floor for estimate in tested if estimate.floor is not None]
         mean, floor = (fmean(numbers) if numbers else None for numbers in (values, floors))
-        above, clear = sum(map(told_apart, own)), sum(word.clear for some in said.values() for word in some)
-        about = [each.run.model, each.debiased_by, each.baseline]
-        task, change = each.task, each.task.change if each.task else None
+        above = sum(map(told_apart, tested))
+        clear = sum(word.clear for pair_words in words_by_pair.values() for word in pair_words)
+        about = [study_run.run.model, study_run.debiased_by, study_run.baseline]
+        task, change = study_run.task, study_run.task.change if study_run.task else None
         cells: list[TableCell] = [
             *(Verbatim(text or "") for text in about),
-            f"{above} of {len(own)}",
+            f"{above} of {len(tested)}",
             "" if mean is None else mean,
             "" if floor is None else floor,
             clear,
@@ -243,7 +259,7 @@ def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> DisplayTable
         ]
         rows.append(TableRow(cells))
         scored: list[Cell] = [task.metric, task.score.value, change] if task else [None, None, None]
-        lines.append([*about, *scored, mean, floor, above, len(own), clear])
+        lines.append([*about, *scored, mean, floor, above, len(tested), clear])
     debiased = any(run.debiased_by for run in runs)
     against = " relative to the baseline" if debiased else ""
     columns = ("model", "debiased_by", "baseline", "task_metric", "task_score", "task_change", "mean_accuracy")
@@ -273,8 +289,8 @@ def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> DisplayTable
 
 
 def _accuracies(names: Sequence[str], apart: Mapping[Named, Mapping[str, Estimate]]) -> DisplayTable:
-    def marked(e: Estimate | None) -> TableCell:
-        return "" if e is None else MarkedCell(e.value, clear=told_apart(e))
+    def marked(estimate: Estimate | None) -> TableCell:
+        return "" if estimate is None else MarkedCell(estimate.value, clear=told_apart(estimate))
 
     return DisplayTable(
         title="Groups told apart, by model",
@@ -290,7 +306,10 @@ def _accuracies(names: Sequence[str], apart: Mapping[Named, Mapping[str, Estimat
         ],
         groups=[
             RowGroup(
-                [TableRow([Verbatim(say_pair(pair)), *map(marked, map(own.get, names))]) for pair, own in apart.items()]
+                [
+                    TableRow([Verbatim(say_pair(pair)), *map(marked, map(estimates.get, names))])
+                    for pair, estimates in apart.items()
+                ]
             )
         ],
         narrow=True,
@@ -298,24 +317,31 @@ def _accuracies(names: Sequence[str], apart: Mapping[Named, Mapping[str, Estimat
 
 
 def _top_words(titles: Sequence[str], words: Sequence[_ByPair], pairs: PairOrder) -> list[Section]:
-    found = {pair: [list(word.get(pair, ()))[:STUDY_WORDS] for word in words] for pair in pairs.known}
-    listed = [pair for pair in pairs.known if any(pair in word for word in words)]
-    listed.sort(key=lambda pair: -sum(word.clear for column in found[pair] for word in column))
-    parts = [Panel(say_pair(pair), [_top(pair, titles, found[pair])]) for pair in listed[:STUDY_PAIRS]]
-    left_out = len(listed) - len(parts)
-    more = [Paragraphs([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], TextRole.SMALL)]
-    pick = PanelPicker(label="Words of", parts=parts)
-    return [Section([pick, *(more if left_out else [])], "Top words by model", "words")] if parts else []
+    columns = {pair: [list(word.get(pair, ()))[:STUDY_WORDS] for word in words] for pair in pairs.pairs}
+    listed = [pair for pair in pairs.pairs if any(pair in word for word in words)]
+    listed.sort(key=lambda pair: -sum(word.clear for model_words in columns[pair] for word in model_words))
+    parts = [Panel(say_pair(pair), [_top(pair, titles, columns[pair])]) for pair in listed[:STUDY_PAIRS]]
+    return [Section(_word_panels(parts, len(listed)), "Top words by model", "words")] if parts else []
 
 
 def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[WordDifference]]) -> DisplayTable:
     """The words with the largest RD of a pair of groups, a column for each model."""
     lines: list[Sequence[Cell]] = [
-        [*pair, title, place, word.word, word.rd, word.low, word.high, word.p, word.q]
+        [*pair, title, rank, word.word, word.rd, word.low, word.high, word.p, word.q]
         for title, column in zip(titles, columns, strict=True)
-        for place, word in enumerate(column, 1)
+        for rank, word in enumerate(column, 1)
     ]
-    first, second = (Verbatim(spelled(pair)[group]) for group in pair)
+    first, second = map(Verbatim, spelled_pair(pair))
+
+    def cell(word: WordDifference | None) -> Text:
+        if word is None:
+            return ""
+        return [
+            Strong(Verbatim(word.word)) if word.clear else Verbatim(word.word),
+            " ",
+            NumberText(format_fixed(word.rd)),
+        ]
+
     return DisplayTable(
         title=f"Top words: {say_pair(pair)}",
         how=[
@@ -328,14 +354,8 @@ def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[WordDiff
         file="sodapop-top-words",
         anchor="top",
         columns=[TableColumn(Verbatim(title), CellKind.TEXT) for title in titles],
-        groups=[RowGroup([TableRow([*map(_word, row)]) for row in zip_longest(*columns)])],
+        groups=[RowGroup([TableRow([*map(cell, row)]) for row in zip_longest(*columns)])],
         sort=TableTools.NONE,
         filter=TableTools.NONE,
         narrow=True,
     )
-
-
-def _word(word: WordDifference | None) -> Text:
-    if word is None:
-        return ""
-    return [Strong(Verbatim(word.word)) if word.clear else Verbatim(word.word), " ", NumberText(format_fixed(word.rd))]

@@ -63,16 +63,17 @@ class AnalysisInputs:
 def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:
     """The findings from a run's success rates."""
     sr, blind, contrasts = rates.sr(), rates.sr_of_pools(), contrasts_of(study.groups)
-    replicates = rd_replicates([rates], [each.sides for each in contrasts], study.settings.resamples, study.seed)
+    sides = [contrast.sides for contrast in contrasts]
+    replicates = rd_replicates([rates], sides, study.settings.resamples, study.seed)
     words, traits = [], []
     estimates: list[Estimate] = []
     agreements: list[Estimate] = []
-    for number, (contrast, again) in enumerate(zip(contrasts, replicates, strict=True)):
-        own = _words(rates, sr, blind, contrast, again[0], study, [study.seed, number])
-        words += own
+    for number, (contrast, resampled) in enumerate(zip(contrasts, replicates, strict=True)):
+        contrast_words = _words(rates, sr, blind, contrast, resampled[0], study, [study.seed, number])
+        words += contrast_words
         if contrast.pair:
             estimates.append(_separation(sr, contrast, study.seed))
-        ordered, agreed = _traits(own, contrast, study)
+        ordered, agreed = _traits(contrast_words, contrast, study)
         traits += ordered
         agreements += agreed
     tables = {
@@ -90,7 +91,7 @@ def contrasts_of(groups: NameGroups) -> list[GroupPair]:
     """The pairs of groups that differ in one attribute, then everybody with one value of it against another."""
     pairs = [GroupPair(a.name, b.name, groups.rows(a), groups.rows(b)) for a, b in groups.pairs()]
     for pooled in groups.pooled():
-        a, b = groups.rows(*(own for own, _ in pooled.strata)), groups.rows(*(own for _, own in pooled.strata))
+        a, b = (groups.rows(*side) for side in zip(*pooled.strata, strict=True))
         strata = [
             np.repeat(np.arange(len(pooled.strata)), [len(pair[side].names) for pair in pooled.strata])
             for side in (0, 1)
@@ -104,11 +105,11 @@ def _words(
     sr: Array,
     blind: Array,
     contrast: GroupPair,
-    again: Array,
+    resampled: Array,
     study: AnalysisInputs,
     seed: Sequence[int],
 ) -> list[list[Cell]]:
-    """A row for every word, those with the greatest |RD| first; `again` is RD in resamples (drawn, resample, word)."""
+    """A row for every word, those with the greatest |RD| first; `resampled` is RD (drawn, resample, word)."""
     a, b = sr[contrast.a], sr[contrast.b]  # (name, word)
     d, m = group_difference(a, b), group_mean(a, b)
     rd = relative_difference(d, m)
@@ -117,7 +118,7 @@ def _words(
     most, strict, rng = study.settings.permutations, study.settings.p == "strict", np.random.default_rng(list(seed))
     strata = contrast.strata
     p = permutation_test(both, first, rng, strata=strata, few=min(most, _FEW), many=most, strict=strict).p
-    low, high = rd_interval(rd, again, contrast.sides, (-2.0, 2.0), len(rates.successes))
+    low, high = rd_interval(rd, resampled, contrast.sides, (-2.0, 2.0), len(rates.successes))
     alone = blind[contrast.a], blind[contrast.b]
     pools = relative_difference(group_difference(*alone), group_mean(*alone))
     rows, controls = np.concatenate([contrast.a, contrast.b]), study.controls
@@ -129,14 +130,15 @@ def _words(
     order = sorted(range(len(rates.words)), key=lambda word: (-abs(np.nan_to_num(rd[word])), rates.words[word]))
     return [
         [
-            *(contrast.first, contrast.second, rates.words[word], *_cells(before[word])),
-            *(None, counts[word], *_cells(behind[word])),  # q is for all contrasts together
+            *(contrast.first, contrast.second, rates.words[word], *cells_of(before[word])),
+            *(None, counts[word], *cells_of(behind[word])),  # q is for all contrasts together
         ]
         for word in order
     ]
 
 
-def _cells(numbers: Array) -> list[Cell]:
+def cells_of(numbers: Array) -> list[Cell]:
+    """Numbers as cells of a table; None where one is undefined."""
     return [number if np.isfinite(number) else None for number in numbers.tolist()]
 
 
@@ -146,9 +148,15 @@ def _separation(sr: Array, contrast: GroupPair, seed: int) -> Estimate:
     vectors = np.concatenate([sr[contrast.a], sr[contrast.b]])
     if not vectors.shape[1]:
         return Estimate("kmeans_accuracy", group, None, n=len(vectors), note="no word has enough distractors")
-    found = kmeans_separation(vectors, np.arange(len(vectors)) < len(contrast.a), seed=seed)
+    separation = kmeans_separation(vectors, np.arange(len(vectors)) < len(contrast.a), seed=seed)
     return Estimate(
-        "kmeans_accuracy", group, found.accuracy, n=len(vectors), p=found.p, floor=found.floor, note=_NO_RANGE
+        "kmeans_accuracy",
+        group,
+        separation.accuracy,
+        n=len(vectors),
+        p=separation.p,
+        floor=separation.floor,
+        note=_NO_RANGE,
     )
 
 
@@ -158,10 +166,10 @@ _NO_RANGE = "no interval: resampling repeats names, and equal vectors share a cl
 def _names(rates: SuccessRates, sr: Array, study: AnalysisInputs) -> Table:
     """Every name with its group, its mean SR, and what else may matter about it."""
     rows: list[list[Cell]] = []
-    for place, name in enumerate(rates.names):
-        known = sr[place][np.isfinite(sr[place])]
-        mean = float(known.mean()) if len(known) else None
-        pieces, frequency = (None, None) if study.controls is None else _cells(study.controls[place])
+    for row, name in enumerate(rates.names):
+        defined = sr[row][np.isfinite(sr[row])]
+        mean = float(defined.mean()) if len(defined) else None
+        pieces, frequency = (None, None) if study.controls is None else cells_of(study.controls[row])
         tokens = int(pieces) if isinstance(pieces, float) else None
         rows.append([study.groups.of(name).name, name, mean, tokens, frequency])
     return Table(("group", "name", "mean_sr", "pieces", "log10_frequency"), rows)
@@ -195,15 +203,15 @@ def _traits(
         if isinstance(rd, float) and isinstance(p, float) and p < CLEAR and rd != 0:
             words[a if rd > 0 else b].append(str(row["word"]))
     scores = trait_scores(words, study.lexicon)
-    found: list[list[Cell]] = []
+    ordered: list[list[Cell]] = []
     for trait in study.lexicon.traits:
         order = ordering(scores, a, b, trait)
         if order is not None:
-            orders = (each.ordering(a, b) for each in study.human if each.trait == trait)
-            people = next((each for each in orders if each is not None), None)
+            orders = (rating.ordering(a, b) for rating in study.human if rating.trait == trait)
+            people = next(filter(None, orders), None)
             agrees = None if people is None else int(people == order)
-            found.append([a, b, trait, scores[a][trait], scores[b][trait], order, people, agrees])
+            ordered.append([a, b, trait, scores[a][trait], scores[b][trait], order, people, agrees])
     agree, both = agreement(scores, study.human, a, b)
     note = "no interval: these are all the traits, and their orderings depend on each other"
-    alike = [Estimate("trait_agreement", {"a": a, "b": b}, agree / both, n=both, note=note)] if both else []
-    return found, alike
+    agreed = [Estimate("trait_agreement", {"a": a, "b": b}, agree / both, n=both, note=note)] if both else []
+    return ordered, agreed

@@ -13,14 +13,13 @@ the null hypothesis (McNemar's test, exact). Exchanging the vectors themselves w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.probes.base import Probe
 from assay.probes.contrast import SEED, Common, Contrast, PairedChange, change_of
-from assay.probes.sodapop.analyse import GroupPair, contrasts_of
+from assay.probes.sodapop.analyse import GroupPair, cells_of, contrasts_of
 from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.names import NameGroup, NameGroups
 from assay.probes.sodapop.rates import SuccessRates
@@ -41,24 +40,24 @@ _ZERO = 1e-12
 
 
 def paired(
-    probe: Probe, one: SodapopAnswers, other: SodapopAnswers, resamples: int, *, by_word: bool = True
+    probe: Probe, first: SodapopAnswers, second: SodapopAnswers, resamples: int, *, by_word: bool = True
 ) -> Contrast:
     """The changes from one model to the other on the names, contexts and words that both have; `by_word` also those
     of each word's RD.
     """
-    groups, rates = _in_common(one, other)
-    sizes = (own.successes.size for own in (one.rates, other.rates, rates[0]))
-    counts = [Common("items (name, context, word)", *sizes)]
+    groups, rates = _in_common(first, second)
+    sizes = [part.successes.size for part in (first.rates, second.rates, rates[0])]
+    counts = [Common("items (name, context, word)", baseline=sizes[0], model=sizes[1], common=sizes[2])]
     parts = (
-        f"{what}: {len(first)}, {len(second)}, {shared} in common"
-        for what, first, second, shared in (
-            ("names", one.rates.names, other.rates.names, len(rates[0].names)),
-            ("contexts", one.contexts, other.contexts, rates[0].successes.shape[0]),
-            ("words", one.rates.words, other.rates.words, len(rates[0].words)),
+        f"{kind}: {len(in_first)}, {len(in_second)}, {shared} in common"
+        for kind, in_first, in_second, shared in (
+            ("names", first.rates.names, second.rates.names, len(rates[0].names)),
+            ("contexts", first.contexts, second.contexts, rates[0].successes.shape[0]),
+            ("words", first.rates.words, second.rates.words, len(rates[0].words)),
         )
     )
     notes = [f"baseline and model: {'; '.join(parts)}"]
-    if one.filler is not None and other.filler is not None and one.filler != other.filler:
+    if first.filler is not None and second.filler is not None and first.filler != second.filler:
         notes.append(
             "different models wrote the distractors, which may explain a change (--set fill_model=SPEC for both)"
         )
@@ -66,46 +65,55 @@ def paired(
         return Contrast([], counts, notes=notes)
     contrasts = contrasts_of(groups)
     sr = rates[0].sr(), rates[1].sr()
-    changes = [_separation(probe, sr, contrast, (one.seed, other.seed)) for contrast in contrasts if contrast.pair]
+    changes = [_separation(probe, sr, contrast, (first.seed, second.seed)) for contrast in contrasts if contrast.pair]
     tables = {WORD_DIFFERENCES: _words(rates, sr, contrasts, resamples)} if by_word else {}
     return Contrast(changes, counts, tables, notes)
 
 
-def _in_common(one: SodapopAnswers, other: SodapopAnswers) -> tuple[NameGroups, tuple[SuccessRates, SuccessRates]]:
+def _in_common(first: SodapopAnswers, second: SodapopAnswers) -> tuple[NameGroups, tuple[SuccessRates, SuccessRates]]:
     """The success rates of two runs on the names, contexts and words that both have."""
-    theirs = {(group.name, name) for group in other.groups.groups for name in group.names}
-    kept = []
-    for group in one.groups.groups:
-        names = tuple(name for name in group.names if (group.name, name) in theirs)
-        kept += [NameGroup(group.name, names, group.attributes)] if names else []
-    groups = NameGroups(tuple(kept))
-    known = {len(context) for context in (*one.contexts, *other.contexts)}
-    keys = [[context[:1] if 1 in known else context for context in side.contexts] for side in (one, other)]
+    seconds = {(group.name, name) for group in second.groups.groups for name in group.names}
+    shared = []
+    for group in first.groups.groups:
+        names = tuple(name for name in group.names if (group.name, name) in seconds)
+        shared += [NameGroup(group.name, names, group.attributes)] if names else []
+    groups = NameGroups(tuple(shared))
+    lengths = {len(context) for context in (*first.contexts, *second.contexts)}
+    keys = [[context[:1] if 1 in lengths else context for context in side.contexts] for side in (first, second)]
     contexts = [key for key in dict.fromkeys(keys[0]) if key in set(keys[1])]
-    words = [word for word in one.rates.words if word in set(other.rates.words)]
-    first, second = (
-        _taken(side.rates, [own.index(key) for key in contexts], groups.all_names(), words)
-        for side, own in zip((one, other), keys, strict=True)
-    )
-    defined = np.isfinite(np.concatenate([first.sr(), second.sr()])).all(axis=0)  # (word,)
-    return groups, (first.with_words(defined), second.with_words(defined))
+    words = [word for word in first.rates.words if word in set(second.rates.words)]
+    rates = [
+        _taken(side.rates, [side_keys.index(key) for key in contexts], groups.all_names(), words)
+        for side, side_keys in zip((first, second), keys, strict=True)
+    ]
+    defined = np.isfinite(np.concatenate([part.sr() for part in rates])).all(axis=0)  # (word,)
+    return groups, (rates[0].with_words(defined), rates[1].with_words(defined))
 
 
 def _taken(rates: SuccessRates, contexts: Sequence[int], names: Sequence[str], words: Sequence[str]) -> SuccessRates:
-    place, number = ({text: k for k, text in enumerate(texts)} for texts in (rates.names, rates.words))
+    name_rows, word_rows = ({text: row for row, text in enumerate(texts)} for texts in (rates.names, rates.words))
     rows = np.ix_(
         np.array(contexts, np.int64),
-        np.array([place[name] for name in names], np.int64),
-        np.array([number[word] for word in words], np.int64),
+        np.array([name_rows[name] for name in names], np.int64),
+        np.array([word_rows[word] for word in words], np.int64),
     )
-    return SuccessRates(tuple(names), tuple(words), rates.successes[rows], rates.distractors[rows], rates.pooled[rows])
+    return SuccessRates(
+        names=tuple(names),
+        words=tuple(words),
+        successes=rates.successes[rows],
+        distractors=rates.distractors[rows],
+        pooled=rates.pooled[rows],
+    )
 
 
 def _separation(probe: Probe, sr: tuple[Array, Array], contrast: GroupPair, seeds: tuple[int, int]) -> PairedChange:
     """The change of KMeans' accuracy for a pair of groups."""
     first = np.arange(len(contrast.a) + len(contrast.b)) < len(contrast.a)
     rows = np.concatenate([contrast.a, contrast.b])
-    right = [_right(own[rows], first, seed) for own, seed in zip(sr, seeds, strict=True)]
+    right = []  # by model: 1 for a name in the cluster of its group, matched the better way (as in `kmeans_separation`)
+    for rates, seed in zip(sr, seeds, strict=True):
+        same = two_clusters(rates[rows], seed) == first
+        right.append(np.asarray(same if 2 * same.sum() >= len(same) else ~same, np.float64))
     return change_of(
         probe.metric("kmeans_accuracy"),
         {"a": contrast.first, "b": contrast.second},
@@ -117,21 +125,15 @@ def _separation(probe: Probe, sr: tuple[Array, Array], contrast: GroupPair, seed
     )
 
 
-def _right(vectors: Array, first: NDArray[np.bool_], seed: int) -> Array:
-    """1 for every name that is in the cluster of its group, matched the better way (see `kmeans_separation`)."""
-    same = two_clusters(vectors, seed) == first
-    return np.asarray(same if 2 * same.sum() >= len(same) else ~same, np.float64)
-
-
 def _words(
     rates: tuple[SuccessRates, SuccessRates], sr: tuple[Array, Array], contrasts: Sequence[GroupPair], resamples: int
 ) -> Table:
     """The change of every word's RD in every contrast, those with the greatest change first; without q."""
-    drawn = rd_replicates(rates, [each.sides for each in contrasts], resamples, SEED)
+    replicates = rd_replicates(rates, [contrast.sides for contrast in contrasts], resamples, SEED)
     rows: list[list[Cell]] = []
-    for contrast, again in zip(contrasts, drawn, strict=True):
-        rd = [rd_of(own[contrast.a].mean(axis=0), own[contrast.b].mean(axis=0)) for own in sr]
-        change, moved = rd[1] - rd[0], again[1] - again[0]
+    for contrast, resampled in zip(contrasts, replicates, strict=True):
+        rd = [rd_of(rate[contrast.a].mean(axis=0), rate[contrast.b].mean(axis=0)) for rate in sr]
+        change, moved = rd[1] - rd[0], resampled[1] - resampled[0]
         alike = np.abs(moved).max(axis=(0, 1)) < _ZERO  # as in `change_of`
         ends = rd_interval(change, moved, contrast.sides, _RANGE, len(rates[0].successes))
         low, high = (np.where(alike & np.isfinite(end), 0.0, end) for end in ends)
@@ -140,9 +142,10 @@ def _words(
             without = _rd_without(sr[1], contrast) - _rd_without(sr[0], contrast)
             p = contribution_p(change, without, np.repeat([0, 1], [len(contrast.a), len(contrast.b)]))
         numbers = np.column_stack([*rd, change, low, high, p])
+        numbers[np.abs(numbers) < _ZERO] = 0.0
         order = sorted(range(len(change)), key=lambda word: (-abs(np.nan_to_num(change[word])), rates[0].words[word]))
         rows += [
-            [contrast.first, contrast.second, rates[0].words[word], *_cells(numbers[word]), None] for word in order
+            [contrast.first, contrast.second, rates[0].words[word], *cells_of(numbers[word]), None] for word in order
         ]
     return Table(COLUMNS, rows)
 
@@ -150,10 +153,5 @@ def _words(
 def _rd_without(sr: Array, contrast: GroupPair) -> Array:
     """RD of every word without each of the names (name of a, then of b; word)."""
     a, b = sr[contrast.a], sr[contrast.b]
-    without_a, without_b = ((own.sum(axis=0) - own) / (len(own) - 1) for own in (a, b))
+    without_a, without_b = ((side.sum(axis=0) - side) / (len(side) - 1) for side in (a, b))
     return np.concatenate([rd_of(without_a, b.mean(axis=0)), rd_of(a.mean(axis=0), without_b)])
-
-
-def _cells(numbers: Any) -> list[Cell]:
-    tidied = (0.0 if abs(number) < _ZERO else number for number in numbers.tolist())
-    return [number if np.isfinite(number) else None for number in tidied]

@@ -51,19 +51,22 @@ class FilledContext(NamedTuple):
 class Context:
     """A text about a person, a question about them, and the right answer; each has NAME where their name goes.
 
-    The prompt comes before the answer when a model fills its words: "NAME is". `place` says where it is from.
+    The prompt comes before the answer when a model fills its words: "NAME is". `location` says where it is from.
     """
 
     text: str
     question: str
     prompt: str
     answer: str
-    place: str
+    location: str
 
     def filled(self, name: str) -> FilledContext:
         """The texts with a name put in; a possessive is always the name and "'s" (James's)."""
         return FilledContext(
-            *(text.replace(NAME, name) for text in (self.text, self.question, self.prompt, self.answer))
+            context=self.text.replace(NAME, name),
+            question=self.question.replace(NAME, name),
+            prompt=self.prompt.replace(NAME, name),
+            answer=self.answer.replace(NAME, name),
         )
 
 
@@ -95,11 +98,15 @@ def _questions() -> dict[str, _QuestionPattern]:
     """Those that have a prompt, by what they ask for; data/sodapop/questions.toml says how they are written."""
     table = tomllib.loads(QUESTIONS.read_text(encoding="utf-8").replace("NAME", NAME))
     words = {"VERBS": table.pop("verbs"), "SENTENCES": table.pop("sentences")}
-    found = {}
+    patterns = {}
     for kind, entry in table.items():
-        others = {word: prompt for some, prompt in entry.get("before", ()) for word in words.get(some, some).split()}
-        found[kind] = _QuestionPattern(entry["question"], entry["prompt"], others)
-    return found
+        others = {
+            word: prompt
+            for first_words, prompt in entry.get("before", ())
+            for word in words.get(first_words, first_words).split()
+        }
+        patterns[kind] = _QuestionPattern(entry["question"], entry["prompt"], others)
+    return patterns
 
 
 # --- reading
@@ -110,7 +117,13 @@ def starter_contexts() -> list[Context]:
     table = tomllib.loads(STARTER.read_text(encoding="utf-8"))
     question, prompt = table["question"].replace("[NAME]", NAME), _questions()[DESCRIBE].prompt
     return [
-        Context(entry["text"].replace("[NAME]", NAME), question, prompt, entry["answer"], f"starter {number}")
+        Context(
+            text=entry["text"].replace("[NAME]", NAME),
+            question=question,
+            prompt=prompt,
+            answer=entry["answer"],
+            location=f"starter {number}",
+        )
         for number, entry in enumerate(table["context"], 1)
     ]
 
@@ -124,19 +137,19 @@ def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: BadRows | None 
     bad = bad or BadRows(skip=False)
     contexts = _contexts(path, read_rows(path, bad), [DESCRIBE] if questions == DESCRIBE else [*_questions()], bad)
     if not contexts:
-        wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a Social IQa question about NAME"
-        problem = f"no row can be used: expected {wanted}, with a context that names this person."
+        expected = '"How would you describe NAME?"' if questions == DESCRIBE else "a Social IQa question about NAME"
+        problem = f"no row can be used: expected {expected}, with a context that names this person."
         remedy = "Name a file in Social IQa's format, or use all its questions with --set questions=all."
         raise DataError(problem, remedy, code="empty-file", file=path)
     return contexts
 
 
-def paper_file(folder: Path, what: str = "the paper's contexts") -> Path:
+def paper_file(folder: Path, label: str = "the paper's contexts") -> Path:
     """SODAPOP's copy of Social IQa in a folder of official data."""
-    if found := forms(folder / PAPER_FILE):
-        return found[0]
+    if paths := forms(folder / PAPER_FILE):
+        return paths[0]
     remedy = "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE."
-    raise UsageError(f"{what} ({PAPER_FILE}) are not in {folder}.", remedy, code="missing-data")
+    raise UsageError(f"{label} ({PAPER_FILE}) are not in {folder}.", remedy, code="missing-data")
 
 
 def paper_contexts(path: Path) -> list[Context]:
@@ -145,15 +158,15 @@ def paper_contexts(path: Path) -> list[Context]:
     rows = [(line, row) for line, row in read_rows(path, bad) if row.get("question") == PAPER_QUESTION]
     contexts = _contexts(path, [(line, row) for line, row in rows if line <= PAPER_LINES], [DESCRIBE], bad)
     if len(contexts) != PAPER_CONTEXTS:
-        there = f'"{PAPER_QUESTION}" appears {len(contexts)} times in the first {PAPER_LINES} lines'
-        problem = f"{there}, expected {PAPER_CONTEXTS} times as in SODAPOP's own file."
+        problem = f'"{PAPER_QUESTION}" appears {len(contexts)} times in the first {PAPER_LINES} lines'
+        problem += f", expected {PAPER_CONTEXTS} times as in SODAPOP's own file."
         remedy = "Name that file, or read all contexts of this one with --set texts=FILE."
         raise DataError(problem, remedy, code="changed-file", file=path)
     return contexts
 
 
-def _contexts(path: Path, found: Iterable[tuple[int, Row]], kinds: Sequence[str], bad: BadRows) -> list[Context]:
-    rows = list(found)
+def _contexts(path: Path, lines: Iterable[tuple[int, Row]], kinds: Sequence[str], bad: BadRows) -> list[Context]:
+    rows = list(lines)
     labels = _labels(path) if any("correct" not in row for _, row in rows) else []
     contexts = []
     for line, row in rows:
@@ -172,8 +185,8 @@ def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list
     def text(key: str) -> str:
         value = row.get(key)
         if not isinstance(value, str) or not value.strip() or NAME in value:
-            code, said = ("bad-value", f"is {value!r}") if key in row else ("missing-key", "is missing")
-            wrong(code, key, f'"{key}" {said}, expected a text (without U+E000).')
+            code, state = ("bad-value", f"is {value!r}") if key in row else ("missing-key", "is missing")
+            wrong(code, key, f'"{key}" {state}, expected a text (without U+E000).')
         return value.strip()
 
     def letter() -> str:
@@ -200,8 +213,13 @@ def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list
     answer = re.sub(r"(?<!\.)\.$", "", with_place_for(name, text(right))).strip()
     if not re.search(r"[^\W_]", re.sub(rf"{NAME}\S*", "", answer)):
         wrong("bad-text", right, f"the right answer {_short(answer)} has no word.")
-    prompt = _questions()[kind].prompt_before(answer)
-    return Context(context, with_place_for(name, question), prompt, answer, f"{path.name} line {line}")
+    return Context(
+        text=context,
+        question=with_place_for(name, question),
+        prompt=_questions()[kind].prompt_before(answer),
+        answer=answer,
+        location=f"{path.name} line {line}",
+    )
 
 
 def _labels(path: Path) -> list[str]:

@@ -33,9 +33,7 @@ _MISSING = {
 
 def ties_with_right(pool: DistractorPools, scores: Array) -> Ties | None:
     """Wrong answers that score as the right one does; `scores` as in `rates.successes`."""
-    sizes = np.diff(pool.offsets)
-    rights = pool.offsets[:-1] + np.arange(len(sizes))
-    return ties_of(np.delete(scores, rights) - np.repeat(scores[rights], sizes))
+    return ties_of(pool.leads(scores))
 
 
 @dataclass
@@ -65,7 +63,8 @@ class PositionCounter:
         are spread evenly over the other places; where the right one never moves, place and content are one, and there
         is nothing to tell. The test clusters by pools: their questions share a name and a text.
         """
-        if len({place for counts in self.pools.values() for place in np.flatnonzero(counts[len(counts) // 2 :])}) < 2:
+        right_counts = (counts[len(counts) // 2 :] for counts in self.pools.values())
+        if len({position for counts in right_counts for position in np.flatnonzero(counts)}) < 2:
             return []
         most = max(choices for _, _, choices in self.pools)
         numbers = {pool: number for number, pool in enumerate(sorted({key[:2] for key in self.pools}))}
@@ -75,7 +74,7 @@ class PositionCounter:
             pool, (at, right) = numbers[name, context], np.array(counts, np.float64).reshape(2, choices)
             chosen[pool, :choices] += at
             expected[pool, :choices] += share * right + (1.0 - share) * (right.sum() - right) / (choices - 1)
-        names = [LETTERS[place] if place < len(LETTERS) else str(place + 1) for place in range(most)]
+        names = [LETTERS[index] if index < len(LETTERS) else str(index + 1) for index in range(most)]
         return place_shares(names, chosen, expected, chosen.sum(axis=1))
 
 
@@ -84,13 +83,13 @@ def diagnosis_of(
 ) -> Diagnosis:
     """The diagnosis of a run whose answers were scored alone or listed, or of results from elsewhere."""
     if isinstance(placed, PositionTally):
-        told = placed.places(), placed.exchanged(), placed.all_ties()
         missing = {"places": _UNDECIDED, "exchanged": _UNDECIDED, "ties": _UNSCORED}
-        return diagnosed(settings, _MISSING | missing, places=told[0], exchanged=told[1], ties=told[2])
+        places, exchanged, ties = placed.places(), placed.exchanged(), placed.all_ties()
+        return diagnosed(settings, _MISSING | missing, places=places, exchanged=exchanged, ties=ties)
     if placed is None:
         return diagnosed(settings, _MISSING | {"places": _ONE_BY_ONE}, ties=ties)
-    found = Ties(placed.ties["exact"], placed.ties["near"], placed.ties.total())
-    return diagnosed(settings, _MISSING | {"places": _FIXED}, places=placed.places(), ties=found)
+    ties = Ties(placed.ties["exact"], placed.ties["near"], placed.ties.total())
+    return diagnosed(settings, _MISSING | {"places": _FIXED}, places=placed.places(), ties=ties)
 
 
 def grounds_of(
@@ -100,5 +99,5 @@ def grounds_of(
     if not isinstance(placed, PositionTally) or listing is None:
         return None
     step = readable_with(placed.lost, tokens=listing.tokens, answer="")
-    reasons = unreadable(placed.lost, placed.given, settings.unusable, step)
-    return Grounds(unusable=next(reasons, None), doubts=[*doubts(placed.lost, placed.given, step)])
+    reasons = unreadable(placed.lost, placed.answers, settings.unusable, step)
+    return Grounds(unusable=next(reasons, None), doubts=[*doubts(placed.lost, placed.answers, step)])

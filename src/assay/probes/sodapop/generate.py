@@ -53,19 +53,19 @@ class NameGroupWriter:
     counted: ClassVar[str] = "names, in groups"
 
     @staticmethod
-    def parse(given: Mapping[str, str]) -> NameGroupWriter:
+    def parse(settings: Mapping[str, str]) -> NameGroupWriter:
         """
-        >>> given = {"tables": "a.csv,b.csv", "per_group": "40", "race_threshold": "EA:0.9,HS:0.8"}
-        >>> NameGroupWriter.parse(given).rules.per_group
+        >>> settings = {"tables": "a.csv,b.csv", "per_group": "40", "race_threshold": "EA:0.9,HS:0.8"}
+        >>> NameGroupWriter.parse(settings).rules.per_group
         40
         """
-        if not given.get("tables"):
+        if not settings.get("tables"):
             problem, remedy = "the tables of names are missing.", "--set tables=FILE.csv,FILE.csv"
             raise UsageError(problem, remedy, code="missing-setting", key="tables")
-        rules = RULES[_one_of("rules", given.get("rules", "section2"), RULES)]
-        changed = {key: read(key, given[key]) for key, read in _READERS.items() if key in given}
+        rules = RULES[_one_of("rules", settings.get("rules", "section2"), RULES)]
+        changed = {key: read(key, settings[key]) for key, read in _READERS.items() if key in settings}
         return NameGroupWriter(
-            tuple(Path(name).expanduser() for name in given["tables"].split(",")), replace(rules, **changed)
+            tuple(Path(name).expanduser() for name in settings["tables"].split(",")), replace(rules, **changed)
         )
 
     @cached_property
@@ -73,10 +73,9 @@ class NameGroupWriter:
         return build_from_files(self.tables, self.rules)
 
     def notes(self) -> list[str]:
-        said = spelled([*self.groups])
-        return [
-            "names by group: " + ", ".join(f"{said[name]} {len(own['names'])}" for name, own in self.groups.items())
-        ]
+        titles = spelled([*self.groups])
+        sizes = (f"{titles[name]} {len(group['names'])}" for name, group in self.groups.items())
+        return [f"names by group: {', '.join(sizes)}"]
 
     def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
         """Write the file; returns how many names it has."""
@@ -93,12 +92,12 @@ class SodapopQuestionWriter:
     """Questions with three options about every name, one object a line."""
 
     prepared: SodapopPrepared
-    found: list[str] = field(default_factory=list)  # what is noted while they are written
+    pool_notes: list[str] = field(default_factory=list)  # noted while they are written
 
     counted: ClassVar[str] = "questions with three options"
 
     def notes(self) -> list[str]:
-        return list(dict.fromkeys([*self.prepared.notes, *self.found]))
+        return list(dict.fromkeys([*self.prepared.notes, *self.pool_notes]))
 
     def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
         """Write the file, whole or not at all; returns how many questions it has."""
@@ -108,26 +107,26 @@ class SodapopQuestionWriter:
             raise UsageError("which model writes the distractors?", remedy, code="missing-setting", key="model")
         if "fill" not in ask.abilities:
             raise UsageError("this model cannot fill masks.", remedy, code="missing-ability", key="model")
-        prepared, written = self.prepared, 0
+        prepared, n_questions = self.prepared, 0
         meter.start("sodapop", len(prepared.contexts), "contexts")
         with open_atomically(out) as file:
             for number, context in enumerate(prepared.contexts):
                 pools = pools_of(prepared, ask, number)
-                self.found.extend(short_pools(context, pools))
+                self.pool_notes.extend(short_pools(context, pools))
                 for question in _questions(prepared, number, pools):
                     file.write(f"{json.dumps(question, ensure_ascii=False)}\n".encode())
-                    written += 1
+                    n_questions += 1
                 meter.advance(1)
-        return written
+        return n_questions
 
 
 def _questions(prepared: SodapopPrepared, number: int, pools: DistractorPools) -> Iterator[dict[str, str]]:
     """The questions of one context, name by name."""
     answers = answers_of(pools.strings, pools.words, pools.glue)
-    for place, name in enumerate(prepared.names):
-        rng = np.random.default_rng([prepared.seed, number, place])  # as `rates.successes` pairs them
-        own = pools.of(place)
-        pairs = own[rng.permutation(len(own))][: len(own) // 2 * 2].reshape(-1, 2)
+    for row, name in enumerate(prepared.names):
+        rng = np.random.default_rng([prepared.seed, number, row])  # as `rates.successes` pairs them
+        pool = pools.of(row)
+        pairs = pool[rng.permutation(len(pool))][: len(pool) // 2 * 2].reshape(-1, 2)
         filled = prepared.contexts[number].filled(name)
         for pair, right in zip(pairs.tolist(), rng.integers(len(LETTERS), size=len(pairs)).tolist(), strict=True):
             options = [answers[distractor].replace(NAME, name) for distractor in pair]
@@ -143,23 +142,23 @@ def _questions(prepared: SodapopPrepared, number: int, pools: DistractorPools) -
 
 def generation(method: Sodapop, request: Request) -> NameGroupWriter | SodapopQuestionWriter:
     """The generation that a user asks for."""
-    given = dict(request.settings)
-    what = given.pop("what", None)
+    settings = dict(request.settings)
+    kind = settings.pop("what", None)
     remedy = "--set what=names (from tables), or --set what=questions --model SPEC"
-    if what is None:
+    if kind is None:
         raise UsageError("what is to be written?", remedy, code="missing-setting", key="what")
-    if what not in SETTINGS:
-        problem = f"what is {what!r}, expected {' or '.join(SETTINGS)}."
+    if kind not in SETTINGS:
+        problem = f"what is {kind!r}, expected {' or '.join(SETTINGS)}."
         raise UsageError(problem, remedy, code="bad-setting", key="what")
-    known = SETTINGS[what]
-    for key in given:
-        if key not in known:
-            problem = f"there is no setting {key!r} for {what}; there are {', '.join(known)}."
-            raise UsageError(problem, f"--set {known[0]}=…", code="unknown-setting", key=key)
-    if what == "names":
-        return NameGroupWriter.parse(given)
-    preset = _one_of("preset", given.pop("preset", PRESETS[0]), PRESETS)
-    return SodapopQuestionWriter(method.prepared(replace(request, preset=preset, settings=given)))
+    keys = SETTINGS[kind]
+    for key in settings:
+        if key not in keys:
+            problem = f"there is no setting {key!r} for {kind}; there are {', '.join(keys)}."
+            raise UsageError(problem, f"--set {keys[0]}=…", code="unknown-setting", key=key)
+    if kind == "names":
+        return NameGroupWriter.parse(settings)
+    preset = _one_of("preset", settings.pop("preset", PRESETS[0]), PRESETS)
+    return SodapopQuestionWriter(method.prepared(replace(request, preset=preset, settings=settings)))
 
 
 def _require_file(out: Path) -> None:
@@ -175,9 +174,9 @@ def _bad(key: str, text: str, expected: str, example: object) -> UsageError:
     return UsageError(f"{key} is {text!r}, expected {expected}.", f"--set {key}={example}", code="bad-setting", key=key)
 
 
-def _one_of(key: str, text: str, known: Collection[str]) -> str:
-    if text not in known:
-        raise _bad(key, text, f"one of {', '.join(known)}", next(iter(known)))
+def _one_of(key: str, text: str, values: Collection[str]) -> str:
+    if text not in values:
+        raise _bad(key, text, f"one of {', '.join(values)}", next(iter(values)))
     return text
 
 

@@ -51,8 +51,8 @@ class ContextQuestions(NamedTuple):
     def rows(self, pool: DistractorPools) -> NDArray[np.int32]:
         """Names, and strings as they are shown, question by question and order by order (row, 4)."""
         strings = np.column_stack([np.zeros(len(self.name), np.int64), pool.members[self.member]])  # 0 is the right one
-        shown = np.take_along_axis(strings[:, None, :], self.orders, axis=2).reshape(-1, OPTIONS)
-        return np.column_stack([np.repeat(self.name, 2), shown]).astype(np.int32)
+        options = np.take_along_axis(strings[:, None, :], self.orders, axis=2).reshape(-1, OPTIONS)
+        return np.column_stack([np.repeat(self.name, 2), options]).astype(np.int32)
 
     def by_answer(self, shares: Array) -> Array:
         """Probabilities as they were shown (row, place), by answer (question, order, answer)."""
@@ -62,7 +62,7 @@ class ContextQuestions(NamedTuple):
 def questions_of(pool: DistractorPools, seed: int, context: int) -> ContextQuestions:
     """All questions about all names; names with fewer than two distractors have none."""
     parts = [_questions(pool, name, np.random.default_rng([seed, context, OPTIONS])) for name in range(pool.names)]
-    return ContextQuestions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    return ContextQuestions._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _questions(pool: DistractorPools, name: int, rng: np.random.Generator) -> ContextQuestions:
@@ -73,7 +73,10 @@ def _questions(pool: DistractorPools, name: int, rng: np.random.Generator) -> Co
     counts[len(order) // 2 :, 1] = False
     left_out = rng.permutation(np.arange(len(pairs)) % len(ROTATIONS))
     return ContextQuestions(
-        np.full(len(pairs), name), pairs + pool.offsets[name], counts, ROTATIONS[_OTHERS[left_out]].astype(np.int64)
+        name=np.full(len(pairs), name),
+        member=pairs + pool.offsets[name],
+        counts=counts,
+        orders=ROTATIONS[_OTHERS[left_out]].astype(np.int64),
     )
 
 
@@ -87,9 +90,9 @@ def listed_successes(pool: DistractorPools, questions: ContextQuestions, shares:
     right, wrong = likely[..., :1], likely[..., 1:]  # (question, order, 1 or distractor)
     won = np.where(wrong > right, 1.0, np.where((wrong == right) & (wrong > 0), 0.5, 0.0))
     won[~np.isfinite(likely).all(axis=2)] = np.nan
-    found = np.full(len(pool.members), np.nan)
-    found[questions.member[questions.counts]] = won.mean(axis=1)[questions.counts]
-    return [found[pool.offsets[name] : pool.offsets[name + 1]] for name in range(pool.names)]
+    success = np.full(len(pool.members), np.nan)
+    success[questions.member[questions.counts]] = won.mean(axis=1)[questions.counts]
+    return [success[pool.offsets[name] : pool.offsets[name + 1]] for name in range(pool.names)]
 
 
 def usable(shares: Array, answers: Answers) -> Array:
@@ -115,7 +118,7 @@ class PositionTally:
     expected: list[Array] = field(default_factory=list)
     same: int = 0
     pairs: int = 0
-    asked: int = 0
+    questions: int = 0
     refused: int = 0
     unnamed: int = 0
     missing: int = 0
@@ -123,9 +126,9 @@ class PositionTally:
     lost: Counter[str] = field(default_factory=Counter)  # by why they say nothing (`assay.probes.unusable.LOST`)
 
     @property
-    def given(self) -> int:
+    def answers(self) -> int:
         """How many answers were asked for."""
-        return self.asked * self.samples
+        return self.questions * self.samples
 
     def add(
         self,
@@ -138,22 +141,21 @@ class PositionTally:
         """The answers in one context; `shares` are as they were shown (row, place), `lost` as `Listing.lost`."""
         self.lost.update(lost or {})
         refused = np.isin(answers.status, (Status.REFUSED, Status.FILTERED))
-        known = np.isfinite(shares).all(axis=1)
-        named = known & (shares.max(axis=1, initial=0.0) > 0)
-        self.asked += len(shares)
+        answered = np.isfinite(shares).all(axis=1)
+        named = answered & (shares.max(axis=1, initial=0.0) > 0)
+        self.questions += len(shares)
         self.refused += int(refused.sum())
-        self.missing += int((~known).sum())
-        self.unnamed += int((known & ~named & ~refused).sum())
+        self.missing += int((~answered).sum())
+        self.unnamed += int((answered & ~named & ~refused).sum())
         if self.scored:
             self.ties.append(ties_of(leads(shares[named])))
         highest = shares == shares.max(axis=1, keepdims=True)
         decided = (named & (highest.sum(axis=1) == 1)).reshape(-1, 2).all(axis=1)  # (question,)
         at = highest.argmax(axis=1).reshape(-1, 2)[decided]  # (question, order)
-        shown, places = questions.orders[decided], questions.places[decided]
-        answer = np.take_along_axis(shown, at[:, :, None], axis=2)[:, :, 0]
-        would = np.take_along_axis(places[:, None], answer[:, :, None, None], axis=3)[
-            ..., 0
-        ]  # (question, answer, order)
+        orders, places = questions.orders[decided], questions.places[decided]
+        answer = np.take_along_axis(orders, at[:, :, None], axis=2)[:, :, 0]
+        # (question, answer, order)
+        would = np.take_along_axis(places[:, None], answer[:, :, None, None], axis=3)[..., 0]
         strings = pool.members[questions.member[decided]]
         _, unit = np.unique(strings, axis=0, return_inverse=True)  # the same answers about other names are much alike
         self.at.append(_counted(unit.reshape(-1), at))
@@ -173,14 +175,14 @@ class PositionTally:
 
     def notes(self) -> Iterator[str]:
         """How many answers do not choose, and what becomes of them."""
-        of = f"of {plural(self.asked, 'question')} with three listed answers"
-        for number, what in (
+        of = f"of {plural(self.questions, 'question')} with three listed answers"
+        for number, outcome in (
             (self.refused, "refused; they count as choosing none of the answers"),
             (self.unnamed, "answered in words that match none of the answers; they count as choosing none"),
             (self.missing, "not answered; their wrong answers are left out for that name"),
         ):
             if number:
-                yield f"{of}, {number:,} ({format_share(number / self.asked)}) were {what}"
+                yield f"{of}, {number:,} ({format_share(number / self.questions)}) were {outcome}"
 
 
 def _counted(unit: Ints, places: Ints) -> Array:

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.plan import Arrays, Ask, WordPlan
+from assay.asking.plan import Ask, WordPlan
 from assay.config.settings import SCORE, as_written, read_settings
 from assay.datasets.catalogue import data_folder
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
 from assay.files.rows import BadRows
-from assay.presentation.elements import Presentation, Section
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties
@@ -38,21 +37,27 @@ from assay.probes.sodapop.contexts import (
     starter_contexts,
 )
 from assay.probes.sodapop.diagnose import PositionCounter, diagnosis_of, grounds_of, ties_with_right
-from assay.probes.sodapop.form import SCORED, SodapopForm, filler_named, filler_of, form_of
 from assay.probes.sodapop.listed_answers import PositionTally, listed_successes, questions_of, usable
 from assay.probes.sodapop.names import NameGroups, chosen_groups, control_columns, frequencies
-from assay.probes.sodapop.plans import LetterPlan, ScorePlan
+from assay.probes.sodapop.plans import (
+    SCORED,
+    LetterPlan,
+    ScorePlan,
+    SodapopForm,
+    filler_named,
+    filler_of,
+    form_of,
+)
 from assay.probes.sodapop.pools import DistractorPools, grow, shared_pool
 from assay.probes.sodapop.present import present
 from assay.probes.sodapop.rates import SuccessCounter, SuccessRates, blind_scores, successes, vocabulary
-from assay.probes.sodapop.score_files import read_results
 from assay.probes.sodapop.settings import ALL, PRESETS, SHARED, SPARING, ScoreSettings, SodapopSettings
 from assay.probes.sodapop.split_words import split
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.results.diagnosis import Ties
-from assay.results.findings import Estimate, Findings, Table
+from assay.results.findings import Estimate, Findings
 from assay.results.formatting import plural
-from assay.results.run import Run, RunKind, StudyRun
+from assay.results.run import Run, RunKind
 
 SHORT = 2
 """The quick preset uses answers of this many words: longer ones have more distractors than it can score."""
@@ -89,7 +94,7 @@ class SodapopAnswers:
     rates: SuccessRates
     groups: NameGroups
     contexts: tuple[tuple[str, ...], ...]
-    kept: ExampleSource
+    example_source: ExampleSource
     seed: int
     controls: NDArray[np.float64] | None = None
     filler: str | None = None
@@ -104,14 +109,14 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
     answer_options = frozenset({"labels-from", "only"})
 
     def prepare(self, request: Request, ask: Ask) -> SodapopPrepared:
-        given = read_settings(SodapopSettings, request.settings, self.probe.name, **_preset(request))
-        filler_of(given, ask)
-        form, filler = form_of(given, ask), filler_named(given, ask)
+        settings = read_settings(SodapopSettings, request.settings, self.probe.name, **_preset(request))
+        filler_of(settings, ask)
+        form, filler = form_of(settings, ask), filler_named(settings, ask)
         prepared = self.prepared(request, form)
-        way = form.listing.way if form.sent and form.listing else given.answer
-        chosen = replace(prepared.chosen, form=form.name, fill_model=filler, answer=way)
+        answer_mode = form.listing.way if form.sent and form.listing else settings.answer
+        chosen = replace(prepared.chosen, form=form.name, fill_model=filler, answer=answer_mode)
         notes = [*prepared.notes, *form.notes()]
-        if filler != given.fill_model:
+        if filler != settings.fill_model:
             notes.append(
                 f"wrong answers are written by the model {filler}, because the audited model cannot fill masks"
             )
@@ -123,25 +128,35 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
         form = form or SCORED
         preset = {**_preset(request), **(SPARING[request.preset] if form.sparing else {})}
         settings = read_settings(SodapopSettings, request.settings, self.probe.name, **preset)
-        every, named = chosen_groups(settings.groups)
-        data = {named: every.digest}  # of all names, however many are asked about
-        groups = (
-            every if settings.compare == ALL else every.only([name.strip() for name in settings.compare.split(",")])
-        )
-        if request.limit is not None:
-            settings = _limited(settings, request.limit, len(groups.groups), form)
+        all_groups, file = chosen_groups(settings.groups)
+        groups, limit = all_groups, request.limit
+        if settings.compare != ALL:
+            groups = groups.only([name.strip() for name in settings.compare.split(",")])
+        if limit is not None:
+            settings = _limited(settings, limit, len(groups.groups), form)
         groups = groups.take(settings.names_per_group)
         contexts, path, notes = _read_contexts(settings, request)
-        notes = [*_left_out(every, groups), *notes]
-        limit = request.limit
         while limit is not None and settings.distance > 1 and _fills(settings, groups, contexts) > limit:
             settings = replace(settings, distance=settings.distance - 1)
-        asked = len(groups.all_names()) * len(contexts) * form.questions(settings.cap)
-        fills = _fills(settings, groups, contexts)
-        stages = [Stage("words to fill, at most", fills), Stage("answers, at most", asked)]
-        data[path.name] = digest_of_file(path)
-        told = as_written(settings), data, stages, notes, request.seed
-        return SodapopPrepared(*told, settings, groups, contexts, limit is not None, form)
+        n_answers = len(groups.all_names()) * len(contexts) * form.questions(settings.cap)
+        return SodapopPrepared(
+            settings=as_written(settings),
+            data={
+                file: all_groups.digest,
+                path.name: digest_of_file(path),
+            },  # of all names, however many are asked about
+            stages=[
+                Stage("words to fill, at most", _fills(settings, groups, contexts)),
+                Stage("answers, at most", n_answers),
+            ],
+            notes=[*_left_out(all_groups, groups), *notes],
+            seed=request.seed,
+            chosen=settings,
+            groups=groups,
+            contexts=contexts,
+            limited=limit is not None,
+            form=form,
+        )
 
     def gather(self, prepared: SodapopPrepared, ask: Ask) -> SodapopAnswers:
         settings, contexts, names = prepared.chosen, prepared.contexts, prepared.names
@@ -149,8 +164,8 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
         words = vocabulary(pools, settings.min_count, settings.case)
         _require_words(words, prepared)
         counter = SuccessCounter(names, words, len(pools), settings.case)
-        listed = prepared.form.listing is not None
-        gathered = (self._listed if listed else self._scored)(prepared, ask, pools, counter)
+        gather = self._score_answers if prepared.form.listing is None else self._list_answers
+        gathered = gather(prepared, ask, pools, counter)
         notes = [note for context, pool in zip(contexts, pools, strict=True) for note in short_pools(context, pool)]
         pieces = ask(WordPlan(names), "names")["pieces"] if "word" in ask.abilities else None
         if pieces is None:
@@ -158,54 +173,89 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
                 "rd_controlled corrects only for the names' frequency: their number of tokens is unknown without the "
                 "model's tokenizer"
             )
-        told = list(dict.fromkeys([*notes, *gathered.notes]))
-        return replace(gathered, controls=control_columns(names, pieces, frequencies()), notes=told)
+        return replace(
+            gathered,
+            controls=control_columns(names, pieces, frequencies()),
+            notes=list(dict.fromkeys([*notes, *gathered.notes])),
+        )
 
-    def _scored(
+    def _score_answers(
         self, prepared: SodapopPrepared, ask: Ask, pools: Sequence[DistractorPools], counter: SuccessCounter
     ) -> SodapopAnswers:
         """Every answer by itself."""
         settings, seed, words = prepared.chosen, prepared.seed, counter.rates.words
-        kept = ScoredAnswers(prepared.groups, prepared.contexts, settings.case, prepared.form.told)
+        examples = ScoredAnswers(prepared.groups, prepared.contexts, settings.case, prepared.form.readable)
         ties: list[Ties | None] = []
-        missing = asked = 0
+        missing = n_scores = 0
         for number, pool in enumerate(pools):
-            plan, arrays = _score_plan(prepared, ask, number, pool)
-            answers = ask(plan, _label(number))
+            rows = [np.concatenate([[0], pool.of(name)]) for name in range(pool.names)]  # the right answer first
+            owner = np.repeat(np.arange(pool.names), [len(strings) for strings in rows])
+            row = np.column_stack([owner, np.concatenate(rows)]).astype(np.int32)
+            arrays = {"strings": pool.strings, "row": row}
+            plan = ScorePlan(
+                names=prepared.names,
+                texts=_texts(prepared, number),
+                words=pool.words,
+                glue=pool.glue,
+                arrays=ask.keep(arrays),
+                rows=len(row),
+                chat=prepared.form.chat,
+            )
+            answers = ask(plan, f"context {number + 1}, answers")
             scores = option_scores(answers, settings.likelihood, partial(plan.options, arrays))[:, 0]
-            asked, missing = asked + len(scores), missing + int(np.isnan(scores).sum())
-            kept.add(number, pool, scores, words)
+            n_scores, missing = n_scores + len(scores), missing + int(np.isnan(scores).sum())
+            examples.add(number, pool, scores, words)
             ties.append(ties_with_right(pool, scores))
             won = successes(pool, scores, settings.pairing, seed, number)
             blind = successes(pool, blind_scores(pool, scores), settings.pairing, seed, number)
             counter.add(number, pool, won, blind)
-        notes = [f"of {plural(asked, 'answer')}, {missing:,} were not scored and are left out"] if missing else []
-        rates = counter.rates.frequent(settings.min_count)
-        return SodapopAnswers(rates, prepared.groups, _told(prepared), kept, seed, notes=notes, ties=all_ties(ties))
+        return SodapopAnswers(
+            rates=counter.rates.frequent(settings.min_count),
+            groups=prepared.groups,
+            contexts=_context_texts(prepared),
+            example_source=examples,
+            seed=seed,
+            notes=[f"of {plural(n_scores, 'answer')}, {missing:,} were not scored and are left out"] if missing else [],
+            ties=all_ties(ties),
+        )
 
-    def _listed(
+    def _list_answers(
         self, prepared: SodapopPrepared, ask: Ask, pools: Sequence[DistractorPools], counter: SuccessCounter
     ) -> SodapopAnswers:
         """Three answers at a time."""
-        listing, seed, case = prepared.form.listing, prepared.seed, prepared.chosen.case
+        listing, seed = prepared.form.listing, prepared.seed
         if listing is None:
             raise ValueError("answers are not listed")
-        chosen = PositionTally(scored=listing.ability in ("choice", "listed"), samples=listing.times)
-        kept = ListedAnswers(listing, case)
+        positions = PositionTally(scored=listing.ability in ("choice", "listed"), samples=listing.times)
+        examples = ListedAnswers(listing, prepared.chosen.case)
         for number, pool in enumerate(pools):
             questions = questions_of(pool, seed, number)
             arrays = {"strings": pool.strings, "row": questions.rows(pool)}
-            plan = LetterPlan(*_answers(prepared, number, pool), ask.keep(arrays), len(arrays["row"]), listing)
-            answers = ask(plan, _label(number))
-            put = plan.questions(arrays, range(len(plan)))
-            options = [each.options for each in put].__getitem__
+            plan = LetterPlan(
+                names=prepared.names,
+                texts=_texts(prepared, number),
+                words=pool.words,
+                glue=pool.glue,
+                arrays=ask.keep(arrays),
+                rows=len(arrays["row"]),
+                listing=listing,
+            )
+            answers = ask(plan, f"context {number + 1}, answers")
+            listed = plan.questions(arrays, range(len(plan)))
+            options = [question.options for question in listed].__getitem__
             shares = usable(listing.shares(answers, options), answers)
-            kept.add(number, pool, questions, put, shares, answers)
-            chosen.add(pool, questions, shares, answers, listing.lost(answers, shares, options))
+            examples.add(number, pool, questions, listed, shares, answers)
+            positions.add(pool, questions, shares, answers, listing.lost(answers, shares, options))
             counter.add(number, pool, listed_successes(pool, questions, shares))
-        rates = counter.rates.frequent(1)  # a name's answers may be missing here and there
-        told = _told(prepared)
-        return SodapopAnswers(rates, prepared.groups, told, kept, seed, notes=[*chosen.notes()], placed=chosen)
+        return SodapopAnswers(
+            rates=counter.rates.frequent(1),  # a name's answers may be missing here and there
+            groups=prepared.groups,
+            contexts=_context_texts(prepared),
+            example_source=examples,
+            seed=seed,
+            notes=[*positions.notes()],
+            placed=positions,
+        )
 
     def findings(self, prepared: SodapopPrepared, data: SodapopAnswers) -> Findings:
         settings = prepared.chosen
@@ -214,11 +264,22 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
             _require_words(data.rates.words, prepared)
         lexicon = read_lexicon(Path(settings.traits)) if settings.traits else packaged_lexicon()
         human = read_human(Path(settings.human), lexicon) if settings.human else ()
-        study = AnalysisInputs(prepared.groups, settings, lexicon, human, data.controls, prepared.seed)
-        found = findings_of(data.rates, study)
-        examples = showcase(found, prepared.groups, data.kept)
-        diagnosis = diagnosis_of(data.ties, data.placed, settings)
-        return replace(found, examples=examples, notes=data.notes, diagnosis=diagnosis, grounds=grounds)
+        study = AnalysisInputs(
+            groups=prepared.groups,
+            settings=settings,
+            lexicon=lexicon,
+            human=human,
+            controls=data.controls,
+            seed=prepared.seed,
+        )
+        findings = findings_of(data.rates, study)
+        return replace(
+            findings,
+            examples=showcase(findings, prepared.groups, data.example_source),
+            notes=data.notes,
+            diagnosis=diagnosis_of(data.ties, data.placed, settings),
+            grounds=grounds,
+        )
 
     def read_files(
         self, files: Sequence[Path], request: Request, answers: str | None
@@ -226,12 +287,22 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
         if answers is not None:
             problem = "SODAPOP's results hold probs or logits of the choices."
             raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
-        given: Any = read_settings(ScoreSettings, request.settings, self.probe.name, remedy=SCORE)
-        settings = SodapopSettings(**vars(given))
+        from assay.probes.sodapop.score_files import read_results  # which makes what this class reads
+
+        score_settings: Any = read_settings(ScoreSettings, request.settings, self.probe.name, remedy=SCORE)
+        settings = SodapopSettings(**vars(score_settings))
         groups, _ = chosen_groups(settings.groups)
-        found = read_results(files, settings, groups, request)
-        data = SodapopAnswers(found.rates, groups, found.contexts, found.kept, request.seed, placed=found.placed)
-        prepared = SodapopPrepared(as_written(settings), {}, (), found.notes, request.seed, settings, groups, ())
+        data, notes = read_results(files, settings, groups, request)
+        prepared = SodapopPrepared(
+            settings=as_written(settings),
+            data={},
+            stages=(),
+            notes=notes,
+            seed=request.seed,
+            chosen=settings,
+            groups=groups,
+            contexts=(),
+        )
         return prepared, data
 
     def generation(self, request: Request) -> Any:
@@ -247,33 +318,21 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
         return replace(data, filler=filler.digest)
 
     def contrast(
-        self, one: SodapopAnswers, other: SodapopAnswers, *, settings: Mapping[str, Any], common: bool
+        self, first: SodapopAnswers, second: SodapopAnswers, *, settings: Mapping[str, Any], common: bool
     ) -> Contrast:
-        return paired(self.probe, one, other, settings["resamples"])
+        return paired(self.probe, first, second, settings["resamples"])
 
     def contrast_about(
-        self, one: SodapopAnswers, other: SodapopAnswers, about: Sequence[Estimate], *, settings: Mapping[str, Any]
+        self, first: SodapopAnswers, second: SodapopAnswers, about: Sequence[Estimate], *, settings: Mapping[str, Any]
     ) -> Contrast:
-        return paired(self.probe, one, other, settings["resamples"], by_word=False)
+        return paired(self.probe, first, second, settings["resamples"], by_word=False)
 
-    def asked_as(self, settings: Mapping[str, Any]) -> str:
-        return asked_as(settings)
-
-    def present(self, run: Run) -> Presentation:
-        return present(run)
-
-    def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        return across(runs)
-
-    def of_study(self, runs: Sequence[StudyRun]) -> Sequence[Section]:
-        return of_study(runs)
-
-    def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
-        return side_by_side(models)
-
-    @property
-    def titles(self) -> Mapping[str, str]:
-        return TITLES
+    titles = TITLES
+    asked_as = staticmethod(asked_as)
+    present = staticmethod(present)
+    across = staticmethod(across)
+    of_study = staticmethod(of_study)
+    side_by_side = staticmethod(side_by_side)
 
 
 def _preset(request: Request) -> Mapping[str, Any]:
@@ -282,12 +341,11 @@ def _preset(request: Request) -> Mapping[str, Any]:
     return {key: preset[key] for key in preset if key != "compare"} if "groups" in request.settings else preset
 
 
-def _left_out(every: NameGroups, groups: NameGroups) -> list[str]:
+def _left_out(all_groups: NameGroups, groups: NameGroups) -> list[str]:
     """A note on which groups a run did not ask about."""
-    asked = {group.name for group in groups.groups}
-    others = [group.name for group in every.groups if group.name not in asked]
-    said = ", ".join(spelled(others).values())
-    return [f"left out: {said} names (--set compare=all includes all groups)"] if others else []
+    names = {group.name for group in groups.groups}
+    others = spelled([group.name for group in all_groups.groups if group.name not in names])
+    return [f"left out: {', '.join(others.values())} names (--set compare=all includes all groups)"] if others else []
 
 
 def _require_words(words: Sequence[str], prepared: SodapopPrepared) -> None:
@@ -301,8 +359,10 @@ def _require_words(words: Sequence[str], prepared: SodapopPrepared) -> None:
 def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> DistractorPools:
     """The pools of one context for all names."""
     settings, seed, context = prepared.chosen, prepared.seed, prepared.contexts[number]
-    shared = settings.distractors == SHARED
-    names = _growers(prepared.groups, seed) if shared else prepared.names
+    shared, names = settings.distractors == SHARED, prepared.names
+    if shared:  # one name of each group, drawn with the seed
+        rng = np.random.default_rng(seed)
+        names = tuple(group.names[int(rng.integers(len(group.names)))] for group in prepared.groups.groups)
     pools = grow(filler_of(settings, ask), context, names, settings, f"context {number + 1}", seed)
     if not shared:
         return pools
@@ -312,40 +372,18 @@ def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> DistractorPool
 def short_pools(context: Context, pools: DistractorPools) -> list[str]:
     """A note if names have too few distractors to be asked about."""
     short = int((np.diff(pools.offsets) < 2).sum())
-    note = f"{context.place}: {short} names have fewer than two distractors and are left out of this context"
+    note = f"{context.location}: {short} names have fewer than two distractors and are left out of this context"
     return [note] if short else []
 
 
-def _growers(groups: NameGroups, seed: int) -> tuple[str, ...]:
-    """For shared pools: one name of each group, drawn with the seed."""
-    rng = np.random.default_rng(seed)
-    return tuple(group.names[int(rng.integers(len(group.names)))] for group in groups.groups)
-
-
-def _label(number: int) -> str:
-    return f"context {number + 1}, answers"
-
-
-def _told(prepared: SodapopPrepared) -> tuple[tuple[str, ...], ...]:
+def _context_texts(prepared: SodapopPrepared) -> tuple[tuple[str, ...], ...]:
     return tuple((context.text, context.question, context.answer) for context in prepared.contexts)
 
 
-def _answers(
-    prepared: SodapopPrepared, number: int, pool: DistractorPools
-) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...]]:
-    """What the plans about a context's answers begin with: names, texts, words and glue."""
-    names, context = prepared.names, prepared.contexts[number]
-    texts = tuple((filled.context, filled.question) for filled in map(context.filled, names))
-    return names, texts, pool.words, pool.glue
-
-
-def _score_plan(prepared: SodapopPrepared, ask: Ask, number: int, pool: DistractorPools) -> tuple[ScorePlan, Arrays]:
-    rows = [np.concatenate([[0], pool.of(name)]) for name in range(pool.names)]  # the right answer first
-    owner = np.repeat(np.arange(pool.names), [len(own) for own in rows])
-    row = np.column_stack([owner, np.concatenate(rows)]).astype(np.int32)
-    arrays = {"strings": pool.strings, "row": row}
-    own = _answers(prepared, number, pool)
-    return ScorePlan(*own, ask.keep(arrays), len(row), prepared.form.chat), arrays
+def _texts(prepared: SodapopPrepared, number: int) -> tuple[tuple[str, str], ...]:
+    """A context and its question about every name."""
+    filled_contexts = map(prepared.contexts[number].filled, prepared.names)
+    return tuple((filled.context, filled.question) for filled in filled_contexts)
 
 
 def _read_contexts(settings: SodapopSettings, request: Request) -> tuple[list[Context], Path, list[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.resampling import TIE
+from assay.stats.p_values import TIE
 
 Array = NDArray[np.float64]
 
@@ -57,8 +57,9 @@ def success_rate(successes: Array, distractors: Array) -> Array:
 
 def group_difference(first: Array, second: Array) -> Array:
     """d(w, A, B) (Eq. 2): mean SR of A's names minus that of B's; (name, word) each. In [−1, 1]; 0: no difference."""
-    one, other = first.mean(axis=0), second.mean(axis=0)
-    return np.where(np.abs(one - other) <= TIE * (one + other), 0.0, one - other)  # means of equal numbers are equal
+    mean_a, mean_b = first.mean(axis=0), second.mean(axis=0)
+    d = mean_a - mean_b
+    return np.where(np.abs(d) <= TIE * (mean_a + mean_b), 0.0, d)  # means of equal numbers are equal
 
 
 def group_mean(first: Array, second: Array) -> Array:

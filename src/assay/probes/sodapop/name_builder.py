@@ -114,14 +114,14 @@ def build_groups(rows: Iterable[NameCount], rules: NameRules = SECTION_2) -> Gro
             races.setdefault(row.name, Counter())[row.race] += row.count
         if row.gender is not None:
             genders.setdefault(row.name, Counter())[row.gender] += row.count
-    least, given = rules.min_count or 1, rules.race_threshold
-    known = [name for name in races.keys() & genders if races[name].total() >= least and genders[name].total()]
-    known.sort(key=lambda name: (-races[name].total(), name))
-    if not isinstance(given, Mapping):
-        given = dict.fromkeys(sorted({race for own in races.values() for race in own}), given)
+    least, thresholds = rules.min_count or 1, rules.race_threshold
+    frequent = [name for name in races.keys() & genders if races[name].total() >= least and genders[name].total()]
+    frequent.sort(key=lambda name: (-races[name].total(), name))
+    if not isinstance(thresholds, Mapping):
+        thresholds = dict.fromkeys(sorted({race for counts in races.values() for race in counts}), thresholds)
     groups: GroupTable = {}
-    for race, threshold in given.items():
-        of_race = [name for name in known if proportion(races[name], race) >= threshold]
+    for race, threshold in thresholds.items():
+        of_race = [name for name in frequent if proportion(races[name], race) >= threshold]
         for gender in GENDERS:
             names = [name for name in of_race if proportion(genders[name], gender) >= rules.gender_threshold]
             if len(names) >= _FEWEST:
@@ -135,14 +135,14 @@ def build_from_files(tables: Sequence[Path], rules: NameRules = SECTION_2) -> Gr
         problem, remedy = "no table of names was given.", "Name at least one CSV file."
         raise UsageError(problem, remedy, code="missing-setting", key="tables")
     rows = [row for path in tables for row in read_counts(path)]
-    given = ", ".join(path.name for path in tables)
-    for what, known in {"race": {row.race for row in rows}, "gender": {row.gender for row in rows}}.items():
-        if known == {None}:
-            remedy = f"Add a table with the {what} of names."
-            raise DataError(f"{given}: no row has a {what}.", remedy, code="missing-key", key=what)
+    files = ", ".join(path.name for path in tables)
+    for attribute in ("race", "gender"):
+        if {getattr(row, attribute) for row in rows} == {None}:
+            remedy = f"Add a table with the {attribute} of names."
+            raise DataError(f"{files}: no row has a {attribute}.", remedy, code="missing-key", key=attribute)
     groups = build_groups(rows, rules)
     if len(groups) < _FEWEST:
-        problem = f"{given}: fewer than two groups have two names; found: {', '.join(groups) or 'none'}."
+        problem = f"{files}: fewer than two groups have two names; found: {', '.join(groups) or 'none'}."
         remedy = "Lower a threshold or the least count, or add a table."
         raise DataError(problem, remedy, code="bad-list", key="tables")
     return groups

@@ -47,9 +47,9 @@ class NameGroup:
     names: tuple[str, ...]
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def differs(self, other: NameGroup) -> list[str]:
+    def differs(self, group: NameGroup) -> list[str]:
         """The attributes in which two groups differ."""
-        return [key for key in self.attributes if self.attributes[key] != other.attributes[key]]
+        return [key for key in self.attributes if self.attributes[key] != group.attributes[key]]
 
 
 @dataclass(frozen=True)
@@ -85,25 +85,27 @@ class NameGroups:
         for group in self.groups:
             if name in group.names:
                 return group
-        known = ", ".join(group.name for group in self.groups)
-        raise UsageError(f"{name} is in no group.", f"The groups are {known}.", code="bad-option", key="name")
+        names = ", ".join(group.name for group in self.groups)
+        raise UsageError(f"{name} is in no group.", f"The groups are {names}.", code="bad-option", key="name")
 
     def rows(self, *groups: NameGroup) -> NDArray[np.int64]:
-        """The places of these groups' names in `all_names`, in the order given."""
+        """The indices of these groups' names in `all_names`, in the order given."""
         ends = np.cumsum([len(group.names) for group in self.groups])
-        places = {own.name: range(end - len(own.names), end) for own, end in zip(self.groups, ends, strict=True)}
-        return np.array([place for group in groups for place in places[group.name]], np.int64)
+        rows = {
+            group.name: np.arange(end - len(group.names), end) for group, end in zip(self.groups, ends, strict=True)
+        }
+        return np.concatenate([np.zeros(0, np.int64), *(rows[group.name] for group in groups)])
 
     def only(self, names: Sequence[str]) -> NameGroups:
         """The named groups, in the order of their file; UsageError unless at least two can be compared."""
-        known = ", ".join(group.name for group in self.groups)
+        all_groups = ", ".join(group.name for group in self.groups)
         chosen = NameGroups(tuple(group for group in self.groups if group.name in names))
         if unknown := {*names} - {group.name for group in chosen.groups}:
             problem = f"there is no group {min(unknown)}."
-            raise UsageError(problem, f"The groups are {known}.", code="bad-setting", key="compare")
+            raise UsageError(problem, f"The groups are {all_groups}.", code="bad-setting", key="compare")
         if not chosen.pairs():
             problem = "no two of these groups differ in exactly one attribute."
-            raise UsageError(problem, f"Name more of {known}.", code="bad-setting", key="compare")
+            raise UsageError(problem, f"Name more of {all_groups}.", code="bad-setting", key="compare")
         return chosen
 
     def take(self, per_group: int | None) -> NameGroups:
@@ -130,7 +132,7 @@ class NameGroups:
                     strata[key, values[1], values[0]].append((b, a))
                 else:
                     strata.setdefault((key, *values), []).append((a, b))
-        return [PooledGroups(*values, tuple(found)) for values, found in strata.items() if len(found) > 1]
+        return [PooledGroups(key, a, b, tuple(pairs)) for (key, a, b), pairs in strata.items() if len(pairs) > 1]
 
 
 @cache
@@ -147,11 +149,11 @@ def chosen_groups(file: str | None) -> tuple[NameGroups, str]:
 @cache
 def frequencies() -> Mapping[str, int]:
     """How many people in the United States have each packaged name; four names are too rare to be listed."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     lines = (PACKAGED / "frequencies.tsv").read_text(encoding="utf-8").splitlines()
     for name, _, count in (line.split("\t") for line in lines if not line.startswith(("#", "name\t"))):
-        found[name] = found.get(name, 0) + int(count)
-    return MappingProxyType(found)
+        counts[name] = counts.get(name, 0) + int(count)
+    return MappingProxyType(counts)
 
 
 def control_columns(
@@ -162,8 +164,8 @@ def control_columns(
     NaN if the tokens are unknown.
     """
     frequency = [np.log10(counts.get(name, UNCOUNTED)) for name in names]
-    known = np.full(len(names), np.nan) if pieces is None else pieces.astype(np.float64)
-    return np.column_stack([known, np.array(frequency)])
+    tokens = np.full(len(names), np.nan) if pieces is None else pieces.astype(np.float64)
+    return np.column_stack([tokens, np.array(frequency)])
 
 
 def read_groups(path: Path) -> NameGroups:
@@ -194,24 +196,24 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
 
 def _group(name: str, entry: object, path: Path) -> NameGroup:
     def wrong(code: str, problem: str, remedy: str, key: str = name) -> NoReturn:
-        said = f"group {json.dumps(name, ensure_ascii=False)}: {problem}"
-        raise DataError(said, remedy, code=code, file=path, key=key)
+        sentence = f"group {json.dumps(name, ensure_ascii=False)}: {problem}"
+        raise DataError(sentence, remedy, code=code, file=path, key=key)
 
     attributes: dict[str, Any] = dict(entry) if isinstance(entry, dict) else {"names": entry}
     names = attributes.pop("names", None)
     if not name.strip():
         wrong("unknown-key", "it has no name.", "Name every group.")
-    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+    if not isinstance(names, list) or not all(isinstance(text, str) for text in names):
         wrong("bad-value", "expected a list of names.", _FORMAT)
     for key, value in attributes.items():
         if not isinstance(value, str) or not value.strip():
             problem = f"its {key} is {json.dumps(value, default=str)}, expected a text."
             wrong("bad-value", problem, _FORMAT, f"{name}.{key}")
-    for each in names:
-        if not each.strip():
+    for text in names:
+        if not text.strip():
             wrong("bad-list", "a name is empty.", "Remove it.")
-        if each != each.strip():
-            wrong("bad-list", f"the name {json.dumps(each, ensure_ascii=False)} has blanks around it.", "Remove them.")
+        if text != text.strip():
+            wrong("bad-list", f"the name {json.dumps(text, ensure_ascii=False)} has blanks around it.", "Remove them.")
     if len(names) < _FEWEST:
         size = f"its only name is {names[0]}" if names else "it is empty"
         remedy = f"A group needs at least {_FEWEST} names, since differences are tested over names."
@@ -228,19 +230,15 @@ def _faults(groups: Sequence[NameGroup]) -> Iterator[tuple[str, str | None, str,
     for group in groups:
         for name in group.names:
             if name in home:
-                where = f"in {home[name]} and in {group.name}" if home[name] != group.name else f"twice in {group.name}"
-                yield (
-                    "duplicate",
-                    group.name,
-                    f'the name "{name}" is {where}.',
-                    "A name can be in one group only, once.",
-                )
+                both = f"in {home[name]} and in {group.name}"
+                problem = f'the name "{name}" is {both if home[name] != group.name else f"twice in {group.name}"}.'
+                yield "duplicate", group.name, problem, "A name can be in one group only, once."
             home[name] = group.name
     first = groups[0]
     for group in groups:
         if group.attributes.keys() != first.attributes.keys():
-            told = [", ".join(sorted(each.attributes)) or "no attributes" for each in (first, group)]
-            problem = f"group {first.name} has {told[0]}, group {group.name} has {told[1]}."
+            attributes = [", ".join(sorted(side.attributes)) or "no attributes" for side in (first, group)]
+            problem = f"group {first.name} has {attributes[0]}, group {group.name} has {attributes[1]}."
             yield "bad-value", group.name, problem, "Give all groups the same attributes, or none."
     for a, b in combinations(groups, 2):
         if a.attributes and not a.differs(b):

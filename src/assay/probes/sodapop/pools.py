@@ -39,8 +39,17 @@ class DistractorPools:
     def names(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def rights(self) -> NDArray[np.int64]:
+        """Where the right answers are among scores of each name's right answer and distractors in turn (name,)."""
+        return self.offsets[:-1] + np.arange(self.names)
+
     def of(self, name: int) -> NDArray[np.int64]:
         return self.members[self.offsets[name] : self.offsets[name + 1]]
+
+    def leads(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By how much each distractor scores higher than its name's right answer (member,)."""
+        return np.delete(scores, self.rights) - np.repeat(scores[self.rights], np.diff(self.offsets))
 
 
 def grow(
@@ -48,35 +57,46 @@ def grow(
 ) -> DistractorPools:
     """The pools of all names in a context: `distance` rounds, each asking for every name at once."""
     parts = split(context.answer)
-    words: dict[str, int] = {}  # those of the right answer, then those that fills bring, with their places
+    words: dict[str, int] = {}  # those of the right answer, then those that fills bring, with their indices
     right = np.array([[words.setdefault(word, len(words)) for word in parts.words]], np.int32)  # (1, word)
-    found = [right for _ in names]
+    pools = [right for _ in names]
     frontier = [right for _ in names]
-    back = [False for _ in names]  # whether a fill brought the right answer back
-    asked = [np.zeros((0, right.shape[1]), np.int32) for _ in names]
-    kept: dict[int, int] = {}  # the filling model's tokens -> places in words, or NONE
+    returned = [False for _ in names]  # whether a fill brought the right answer back
+    forms_asked = [np.zeros((0, right.shape[1]), np.int32) for _ in names]
+    word_of_token: dict[int, int] = {}  # the filling model's tokens -> indices in words, or NONE
     texts = tuple((filled.context, filled.prompt) for filled in map(context.filled, names))
     for turn in range(settings.distance):
-        masked = [new_rows(masked_forms(strings), known) for strings, known in zip(frontier, asked, strict=True)]
+        masked = [new_rows(masked_forms(new), old) for new, old in zip(frontier, forms_asked, strict=True)]
         rows = np.concatenate(masked)
         if not len(rows):
             break
-        owner = np.repeat(np.arange(len(names)), [len(own) for own in masked]).astype(np.int32)
+        owner = np.repeat(np.arange(len(names)), [len(forms) for forms in masked]).astype(np.int32)
         arrays = ask.keep({"strings": rows, "name": owner})
-        plan = FillPlan(tuple(names), texts, tuple(words), parts.glue, arrays, len(rows), settings.fills)
+        plan = FillPlan(
+            names=tuple(names),
+            texts=texts,
+            words=tuple(words),
+            glue=parts.glue,
+            arrays=arrays,
+            rows=len(rows),
+            top=settings.fills,
+        )
         tokens = ask(plan, f"{label}, words {turn + 1} of {settings.distance}")["token"]
-        fills = places_of(ask, tokens, words, kept, settings, label)
-        ends = np.cumsum([len(own) for own in masked])
-        for name, (own, end) in enumerate(zip(masked, ends.tolist(), strict=True)):
-            filled_in = filled_strings(own, fills[end - len(own) : end])
-            back[name] |= bool((filled_in == right).all(axis=1).any())
-            asked[name] = np.concatenate([asked[name], own])
-            frontier[name] = new_rows(filled_in, found[name])
-            found[name] = np.concatenate([found[name], frontier[name]])
-    stays = [settings.right_answer == "keep" and own for own in back]
-    pools = [strings if keep else strings[1:] for strings, keep in zip(found, stays, strict=True)]
-    chance = [_chance(seed, context, name) for name in names]
-    return _pools(list(words), parts.glue, right, pools, settings.cap, chance)
+        fills = _word_indices(ask, tokens, words, word_of_token, settings, label)
+        ends = np.cumsum([len(forms) for forms in masked])
+        for name, (forms, end) in enumerate(zip(masked, ends.tolist(), strict=True)):
+            strings = filled_strings(forms, fills[end - len(forms) : end])
+            returned[name] |= bool((strings == right).all(axis=1).any())
+            forms_asked[name] = np.concatenate([forms_asked[name], forms])
+            frontier[name] = new_rows(strings, pools[name])
+            pools[name] = np.concatenate([pools[name], frontier[name]])
+    for name, right_returned in enumerate(returned):
+        if settings.right_answer != "keep" or not right_returned:
+            pools[name] = pools[name][1:]  # without the right answer
+    # The seed, the context and the name decide what is drawn, and not the names' order.
+    key = [seed, context.text, context.question, context.answer]
+    rngs = [np.random.default_rng(int(digest_of([*key, name]), 16)) for name in names]
+    return _capped(list(words), parts.glue, right, pools, settings.cap, rngs)
 
 
 def masked_forms(strings: Strings) -> Strings:
@@ -103,61 +123,55 @@ def filled_strings(masked: Strings, fills: Fills) -> Strings:
     return strings
 
 
-def places_of(
+def _word_indices(
     ask: Ask,
     tokens: NDArray[np.int32],
     words: dict[str, int],
-    kept: dict[int, int],
+    word_of_token: dict[int, int],
     settings: SodapopSettings,
     label: str,
 ) -> Fills:
-    """Tokens (row, fill) as places among the words, which grow; NONE for those that are dropped."""
-    fresh = [token for token in np.unique(tokens).tolist() if token not in kept]
+    """Tokens (row, fill) as indices of words, both of which grow; NONE for those that are dropped."""
+    distinct, number = np.unique(tokens, return_inverse=True)
+    fresh = [token for token in distinct.tolist() if token not in word_of_token]
     if fresh:
         answers = ask(TokenPlan(tuple(fresh)), f"{label}, tokens")
-        for token, text, whole in zip(fresh, answers["text"].tolist(), answers["whole"].tolist(), strict=True):
+        for token, text, is_whole in zip(fresh, answers["text"].tolist(), answers["whole"].tolist(), strict=True):
             word = bytes(text).decode()
-            usable = bool(word) and (settings.pieces == "keep" or bool(whole))
+            usable = bool(word) and (settings.pieces == "keep" or bool(is_whole))
             usable = usable and (settings.punctuation == "keep" or is_word(word))
-            kept[token] = words.setdefault(word, len(words)) if usable else NONE
-    known = np.array(sorted(kept), np.int64)
-    places = np.array([kept[token] for token in known.tolist()], np.int32)
-    found: Fills = places[np.searchsorted(known, tokens)]
-    return found
+            word_of_token[token] = words.setdefault(word, len(words)) if usable else NONE
+    indices = np.array([word_of_token[token] for token in distinct.tolist()], np.int32)
+    return indices[number].reshape(tokens.shape)
 
 
-def _chance(seed: int, context: Context, name: str) -> np.random.Generator:
-    """A generator that the seed, the context and the name decide, and not their places among others."""
-    return np.random.default_rng(int(digest_of([seed, context.text, context.question, context.answer, name]), 16))
-
-
-def _pools(
+def _capped(
     texts: Sequence[str],
     glue: tuple[str, ...],
     right: Strings,
-    found: Sequence[Strings],
+    pools: Sequence[Strings],
     cap: int,
-    chance: Sequence[np.random.Generator],
+    rngs: Sequence[np.random.Generator],
 ) -> DistractorPools:
     """The pools, capped: a sample of the strings in the order of their words' texts, drawn with each name's generator.
 
     That order does not depend on what other names' pools hold, as the order in which words were found does.
     """
     order = sorted(range(len(texts)), key=texts.__getitem__)
-    rank = np.empty(len(order), np.int32)  # the place of a word when they are sorted
+    rank = np.empty(len(order), np.int32)  # of a word among the sorted ones
     rank[order] = np.arange(len(order))
-    pools = []
-    for own, rng in zip(found, chance, strict=True):
-        pool = unique_rows(rank[own])
-        if len(pool) > cap:
-            pool = pool[np.sort(rng.choice(len(pool), cap, replace=False))]
-        pools.append(pool)
-    strings, place = numbered_rows(np.concatenate([rank[right], *pools]))
-    sorted_place = np.arange(len(strings))
-    number = np.where(sorted_place == place[0], 0, sorted_place + (sorted_place < place[0]))  # the right answer first
+    capped = []
+    for pool, rng in zip(pools, rngs, strict=True):
+        strings = unique_rows(rank[pool])
+        if len(strings) > cap:
+            strings = strings[np.sort(rng.choice(len(strings), cap, replace=False))]
+        capped.append(strings)
+    strings, rows = numbered_rows(np.concatenate([rank[right], *capped]))
+    in_order = np.arange(len(strings))
+    number = np.where(in_order == rows[0], 0, in_order + (in_order < rows[0]))  # the right answer first
     strings[number] = strings.copy()
-    offsets = np.concatenate([[0], np.cumsum([len(pool) for pool in pools])]).astype(np.int64)
-    return DistractorPools(tuple(texts[word] for word in order), glue, strings, offsets, number[place[1:]])
+    offsets = np.concatenate([[0], np.cumsum([len(pool) for pool in capped])]).astype(np.int64)
+    return DistractorPools(tuple(texts[word] for word in order), glue, strings, offsets, number[rows[1:]])
 
 
 def shared_pool(
@@ -169,8 +183,8 @@ def shared_pool(
     """
     pool, rng = np.unique(pools.members), np.random.default_rng([seed, 1 << 20])
     if len(pool) > settings.cap:
-        some = _repeating(pools, pool, settings, rng) if sparing else rng.choice(pool, settings.cap, replace=False)
-        pool = np.sort(some)
+        pool = _repeating(pools, pool, settings, rng) if sparing else rng.choice(pool, settings.cap, replace=False)
+        pool.sort()
     offsets = np.arange(names + 1, dtype=np.int64) * len(pool)
     return DistractorPools(pools.words, pools.glue, pools.strings, offsets, np.tile(pool, names))
 
@@ -183,19 +197,20 @@ def _repeating(
     Words that may count are taken in turn, in an order drawn at random, and strings with each are added until it has
     `min_count` of them; what is left is drawn from all others.
     """
-    drawn = rng.permutation(pool)
-    said_in = [{said(pools.words[word], settings.case) for word in pools.strings[string]} for string in drawn]
-    times = Counter(word for words in said_in for word in words if is_vocabulary(word))
+    strings = rng.permutation(pool)
+    words_in = [{said(pools.words[word], settings.case) for word in pools.strings[string]} for string in strings]
+    times = Counter(word for words in words_in for word in words if is_vocabulary(word))
     words = sorted(word for word, number in times.items() if number >= settings.min_count)
     taken: dict[int, None] = {}
-    for word in (words[place] for place in rng.permutation(len(words))):
-        own = [place for place, others in enumerate(said_in) if word in others]
-        lacking = settings.min_count - sum(place in taken for place in own)
-        fresh = [place for place in own if place not in taken][: max(lacking, 0)]
+    for index in rng.permutation(len(words)):
+        rows = [row for row, row_words in enumerate(words_in) if words[index] in row_words]
+        fresh = [row for row in rows if row not in taken]
+        lacking = settings.min_count - (len(rows) - len(fresh))
+        fresh = fresh[: max(lacking, 0)]
         if lacking > 0 and len(taken) + len(fresh) <= settings.cap:
             taken |= dict.fromkeys(fresh)
-    taken |= dict.fromkeys(range(len(drawn)))
-    return drawn[[*taken][: settings.cap]]
+    taken |= dict.fromkeys(range(len(strings)))
+    return strings[[*taken][: settings.cap]]
 
 
 # --- sets of strings
@@ -232,8 +247,8 @@ def unique_rows(rows: Strings) -> Strings:
     return rows[np.unique(row_keys(rows), return_index=True)[1]]
 
 
-def new_rows(rows: Strings, known: Strings) -> Strings:
-    """The different rows, in their order, that are not among the known ones."""
-    keys = row_keys(np.concatenate([rows, known]))
-    own, first = np.unique(keys[: len(rows)], return_index=True)
-    return rows[first[~np.isin(own, keys[len(rows) :])]]
+def new_rows(rows: Strings, old: Strings) -> Strings:
+    """The different rows, in their order, that are not among the old ones."""
+    keys = row_keys(np.concatenate([rows, old]))
+    distinct, first = np.unique(keys[: len(rows)], return_index=True)
+    return rows[first[~np.isin(distinct, keys[len(rows) :])]]

@@ -21,7 +21,14 @@ from assay.presentation.elements import (
 )
 from assay.presentation.rich_text import Code, NumberText, Strong, Text, Verbatim, join_texts
 from assay.probes.sodapop import GROUPS, PAPER, PROBE, say_group, spelled
-from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
+from assay.probes.sodapop.present_groups import (
+    behind_pair,
+    count_names,
+    groups_in_short,
+    groups_told_apart,
+    names,
+    picture,
+)
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
 from assay.probes.sodapop.read_tables import (
     GroupDifference,
@@ -63,16 +70,18 @@ MOST_SEPARATED = 3  # pairs of groups in a sentence
 def present(run: Run) -> Presentation:
     """What is shown of a run."""
     pairs = read_pairs(run)
-    found, in_short = RunSummary(run, pairs), words_in_short(run, pairs)
+    summary, in_short = RunSummary(run, pairs), words_in_short(run, pairs)
     return Presentation(
         name="SODAPOP",
         asks=ASKS,
-        lead=lead(found),
-        card=card_of(found),
+        lead=lead(summary),
+        card=card_of(summary),
         scorecard=Scorecard(
             [
-                HeadlineEstimate(e, say_group(e.group), behind_pair(e), task=PROBE.task(e.group))
-                for e in run.findings.estimates
+                HeadlineEstimate(
+                    estimate, say_group(estimate.group), behind_pair(estimate), task=PROBE.task(estimate.group)
+                )
+                for estimate in run.findings.estimates
             ],
             counted="n counts names, of both groups together.",
             probe=run.probe,
@@ -82,21 +91,21 @@ def present(run: Run) -> Presentation:
         data_set="sodapop",
         sections=[
             *words_that_fool(run, pairs),
-            Section(groups_told_apart(run, found.separations, pairs)),
+            Section(groups_told_apart(run, summary.separations, pairs)),
             Section(picture(run, "Names by the words that fool the model for them", PICTURE, "sodapop-picture")),
             Section(traits(run)),
             Section(names(run)),
         ],
-        summary=[in_short] if found.words else (),
-        terminal=[in_short, *groups_in_short(found.separations, len(found.tested))]
-        if pairs or found.separations
+        summary=[in_short] if summary.words else (),
+        terminal=[in_short, *groups_in_short(summary.separations, len(summary.tested))]
+        if pairs or summary.separations
         else (),
     )
 
 
 def _small(run: Run) -> list[Text]:
     """What a small run cannot say."""
-    said: list[Text] = []
+    remarks: list[Text] = []
     least, only, most = (run.info.settings.get(name) for name in ("min_count", "context", "contexts"))
     texts = 1 if isinstance(only, int) and only else most
     used = ""
@@ -106,11 +115,11 @@ def _small(run: Run) -> list[Text]:
         counted = f"It counts a word if each name has {format_count(least)} or more wrong answers with it"
         used += f"{counted} (the paper: 50, over 50 texts). "
     if used:
-        said.append(f"{used}Few texts and few answers show what happens in those texts, not in general.")
+        remarks.append(f"{used}Few texts and few answers show what happens in those texts, not in general.")
     if run.sample:
         larger = "). A larger run, with more names and texts, can detect smaller differences."
-        said.append(["This run is smaller than the paper’s (", Verbatim(run.sample), larger])
-    return said
+        remarks.append(["This run is smaller than the paper’s (", Verbatim(run.sample), larger])
+    return remarks
 
 
 # --- what the first paragraphs are made of
@@ -143,15 +152,15 @@ class RunSummary:
     def separations(self) -> list[Estimate]:
         """The pairs of groups, those that are told apart most surely first."""
 
-        def order(e: Estimate) -> tuple[bool, float, float]:
-            return e.value is None, 1.0 if e.p is None else e.p, -(e.value or 0.0)
+        def order(estimate: Estimate) -> tuple[bool, float, float]:
+            return estimate.value is None, 1.0 if estimate.p is None else estimate.p, -(estimate.value or 0.0)
 
         return sorted(separations(self.run.findings), key=order)
 
     @cached_property
     def tested(self) -> list[Estimate]:
         """The pairs of groups that were tested."""
-        return [e for e in self.separations if e.chance in (Chance.ABOVE, Chance.WITHIN)]
+        return [estimate for estimate in self.separations if estimate.chance in (Chance.ABOVE, Chance.WITHIN)]
 
     @property
     def vocabulary(self) -> str:
@@ -166,7 +175,7 @@ class RunSummary:
         return f"{len({(word.group_a, word.group_b) for word in self.clear})} of {self.compared}"
 
     @property
-    def told(self) -> list[WordDifference]:
+    def leading(self) -> list[WordDifference]:
         """The clearest words, each once, with the groups in the order that makes RD positive."""
         once: dict[str, WordDifference] = {}
         for word in self.clear or self.words[:1]:
@@ -183,9 +192,9 @@ def _unset(run: Run, name: str) -> bool:
     return run.info.settings.get(name, "") is None
 
 
-def _told(found: RunSummary, word: WordDifference) -> Text:
+def _sentence(summary: RunSummary, word: WordDifference) -> Text:
     """A difference in a sentence."""
-    between = "no interval" if word.low is None else f"{found.run.level} {format_fixed_interval(word.low, word.high)}"
+    between = "no interval" if word.low is None else f"{summary.run.level} {format_fixed_interval(word.low, word.high)}"
     q = "" if word.q is None else f", q {format_p_equals(word.q)}"
     return [*rates_of(word), " (RD ", NumberText(f"{format_fixed(word.rd)}, {between}"), f"{q})"]
 
@@ -193,36 +202,34 @@ def _told(found: RunSummary, word: WordDifference) -> Text:
 # --- the first paragraphs
 
 
-def lead(found: RunSummary) -> list[Block]:
+def lead(summary: RunSummary) -> list[Block]:
     items: list[Block] = []
-    if found.clear:
-        many = plural(_different(found.clear), "word fools", "words fool")
+    if summary.clear:
+        many = plural(_different(summary.clear), "word fools", "words fool")
         words: Text = [
-            Strong(f"{many} the model at different rates for different groups, {found.clearly}"),
-            f" (q at most {CLEAR} after correction). There are {plural(len(found.clear), 'such difference')} among "
-            f"{found.vocabulary}, in {found.where_clear}. The clearest:",
+            Strong(f"{many} the model at different rates for different groups, {summary.clearly}"),
+            f" (q at most {CLEAR} after correction). There are {plural(len(summary.clear), 'such difference')} among "
+            f"{summary.vocabulary}, in {summary.where_clear}. The clearest:",
         ]
-        items = [Paragraphs([["W", _told(found, word)] for word in found.told], TextRole.ITEMS)]
-    elif any(word.q is not None for word in found.words):
+        items = [Paragraphs([["W", _sentence(summary, word)] for word in summary.leading], TextRole.ITEMS)]
+    elif any(word.q is not None for word in summary.words):
         words = [
-            Strong(f"No word is {found.clearly}"),
-            f" after correction for {found.vocabulary} in {found.compared}. ",
-            "The clearest difference is small: " if found.words[0].clear else "The largest difference is not clear: ",
-            *("w", _told(found, found.told[0]), "."),
+            Strong(f"No word is {summary.clearly}"),
+            f" after correction for {summary.vocabulary} in {summary.compared}. ",
+            "The clearest difference is small: " if summary.words[0].clear else "The largest difference is not clear: ",
+            *("w", _sentence(summary, summary.leading[0]), "."),
         ]
     else:
         words = [Strong("No word could be compared:"), " none was tested in two groups of names."]
-    rest = [text for text in (_separation(found), _reasons(found)) if text]
-    return [Paragraphs([_asked(found), words]), *items, *([Paragraphs(rest)] if rest else [])]
+    rest = [text for text in (_separation(summary), _reasons(summary)) if text]
+    return [Paragraphs([_what_was_asked(summary), words]), *items, *([Paragraphs(rest)] if rest else [])]
 
 
-def _asked(found: RunSummary) -> Text:
-    run = found.run
-    asked = [cell(row, "group") for row in run.rows("names")]
-    many = f" ({plural(len(asked), 'name')} from {plural(len({*asked}), 'group')})" if asked else ""
+def _what_was_asked(summary: RunSummary) -> Text:
+    run, count = summary.run, count_names(summary.run)
     return [
         *("The model ", Strong(Verbatim(run.model)), " was given short texts about one person, each with a question "),
-        *("about that person and ", _answers(run), f" The same text was used with different first names{many}. "),
+        *("about that person and ", _answers(run), f" The same text was used with different first names{count}. "),
         "The right answer does not depend on the name. If wrong answers with a certain word fool the model more often "
         "for one group of names than for another, the model associates that word more with that group.",
     ]
@@ -249,13 +256,14 @@ def _answers(run: Run) -> Text:
     ]
 
 
-def _separation(found: RunSummary) -> Text:
-    tested = found.tested
+def _separation(summary: RunSummary) -> Text:
+    tested = summary.tested
     if not tested:
         return ""
     pairs = f"{plural(len(tested), 'pair')} of groups"
-    if separated := [e for e in tested if told_apart(e)]:
-        surest = [_agreed(e, in_full=place == 0) for place, e in enumerate(separated[:MOST_SEPARATED])]
+    if separated := [estimate for estimate in tested if told_apart(estimate)]:
+        first, *others = separated[:MOST_SEPARATED]
+        surest = [_agreed(first, in_full=True), *(_agreed(estimate, in_full=False) for estimate in others)]
         return [
             Strong(f"The words alone tell the groups apart in {len(separated)} of {pairs}"),
             ": two clusters of names, formed without knowing the groups, match them better than chance "
@@ -270,29 +278,29 @@ def _separation(found: RunSummary) -> Text:
     ]
 
 
-def _agreed(e: Estimate, *, in_full: bool) -> Text:
+def _agreed(estimate: Estimate, *, in_full: bool) -> Text:
     cluster = " of names in the cluster of their group" if in_full else ""
-    floor = "" if e.floor is None else f", chance level {format_share(e.floor)}"
+    floor = "" if estimate.floor is None else f", chance level {format_share(estimate.floor)}"
     return [
-        Verbatim(say_group(e.group)),
-        f" ({format_share(e.value)}{cluster}{floor}, q {format_p_equals(e.q)})",
+        Verbatim(say_group(estimate.group)),
+        f" ({format_share(estimate.value)}{cluster}{floor}, q {format_p_equals(estimate.q)})",
     ]
 
 
-def _reasons(found: RunSummary) -> Text:
+def _reasons(summary: RunSummary) -> Text:
     """What else could cause a difference: the wrong answers, and the names' spelling and frequency."""
-    words, came = found.clear or found.words, Strong("Where differences come from:")
+    words, came = summary.clear or summary.words, Strong("Where differences come from:")
     pools = [(word.rd_pools, word.rd) for word in words if word.rd_pools is not None]
-    match found.run.setting("distractors"):
+    match summary.run.setting("distractors"):
         case "shared":
             return [
                 came,
                 " all names had the same wrong answers (shared pools), so differences come from the audited model, not "
                 "from the one that wrote the answers. ",
-                _spelling(found),
+                _spelling(summary),
             ]
         case "per_name" if pools:
-            which = f"the {plural(len(words), 'clear difference')}" if found.clear else "all words"
+            which = f"the {plural(len(words), 'clear difference')}" if summary.clear else "all words"
             same = sum(alone * rd > 0 for alone, rd in pools)
             return [
                 came,
@@ -301,25 +309,25 @@ def _reasons(found: RunSummary) -> Text:
                 f"{format_fixed(fmean(abs(word.rd) for word in words))} in absolute value. The pools alone, with a "
                 f"model that ignores names, would give {format_fixed(fmean(abs(alone) for alone, _ in pools))}, with "
                 f"the same sign in {format_count(same)} of {format_count(len(words))}. Shared pools (",
-                *(Code("--set distractors=shared"), ") avoid this. ", _spelling(found)),
+                *(Code("--set distractors=shared"), ") avoid this. ", _spelling(summary)),
             ]
-    return _spelling(found)
+    return _spelling(summary)
 
 
-def _spelling(found: RunSummary) -> str:
-    clear = found.clear
+def _spelling(summary: RunSummary) -> str:
+    clear = summary.clear
     controlled = [word for word in clear if word.rd_controlled is not None]
     if not controlled:
         return ""
     explained = sum(word.explained for word in controlled)
     shrink, change = ("shrinks", "changes") if explained == 1 else ("shrink", "change")
-    why = "; there the names’ spelling or rarity may be the reason, not the group" if explained else ""
+    reason = "; there the names’ spelling or rarity may be the reason, not the group" if explained else ""
     differ = "how frequent they are. With this"
-    if knows_pieces(found.run):
+    if knows_pieces(summary.run):
         differ = "how many tokens they have and how frequent they are. With both"
     return (
         f"Names also differ in {differ} regressed out, {format_count(explained)} of "
-        f"{plural(len(controlled), 'clear difference')} {shrink} to less than half or {change} sign{why}."
+        f"{plural(len(controlled), 'clear difference')} {shrink} to less than half or {change} sign{reason}."
     )
 
 
@@ -336,15 +344,15 @@ def rates_of(word: WordDifference) -> list[Text]:
     return [*begin, first, Verbatim(a), " names, ", second, Verbatim(b), " names"]
 
 
-def card_of(found: RunSummary) -> SummaryCard:
+def card_of(summary: RunSummary) -> SummaryCard:
     """The card: the clearest word, or the largest difference where none is clear."""
-    if not found.words:
-        said = "No word could be compared: none was tested in two groups of names."
-        return SummaryCard(said, not_asked=not_asked(found.run))
-    word = found.told[0]
+    if not summary.words:
+        sentence = "No word could be compared: none was tested in two groups of names."
+        return SummaryCard(sentence, not_asked=not_asked(summary.run))
+    word = summary.leading[0]
     a, b = word.sides
-    start = "W" if found.clear else "No word differs clearly between groups of names. The largest difference: w"
-    if word.clear and not found.clear:
+    start = "W" if summary.clear else "No word differs clearly between groups of names. The largest difference: w"
+    if word.clear and not summary.clear:
         start = "Differences are clear but very small. The clearest: w"
     return SummaryCard(
         [start, *rates_of(word), "."],
@@ -355,15 +363,15 @@ def card_of(found: RunSummary) -> SummaryCard:
         severity=_severity(word),
         of="words",
         examples={"word": word.word},
-        not_asked=not_asked(found.run),
+        not_asked=not_asked(summary.run),
     )
 
 
 def not_asked(run: Run) -> Text:
     """The paper's groups of names that the run left out, in a line; empty if it has all, or groups of its own."""
-    asked = {cell(row, "group") for row in run.rows("names")}
-    absent = [group for group in GROUPS if group not in asked]
-    if not asked or not absent or not asked <= {*GROUPS}:
+    groups = {cell(row, "group") for row in run.rows("names")}
+    absent = [group for group in GROUPS if group not in groups]
+    if not groups or not absent or not groups <= {*GROUPS}:
         return ""
     named = spelled(absent)
     return ["Not asked: ", join_texts([Verbatim(named[group]) for group in absent], last=" and "), " names."]

@@ -63,13 +63,13 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
     clear = {(pair.a, pair.b): len(pair.clear) for pair in pairs}
     rows: list[TableRow] = []
     lines: list[list[Cell]] = []
-    for e in separations:
-        groups = e.group["a"], e.group["b"]
-        value = MarkedCell(e.value, note=e.note if e.value is None else None)
-        dot = DotCell(e.value, e.low, e.high, e.floor, hollow=not told_apart(e))
-        beside = [e.floor, e.p, e.q, e.n, clear.get(groups, 0)]
-        rows.append(TableRow([say_group(e.group), value, dot, *beside], behind_pair(e)))
-        lines.append([*groups, e.value, *beside])
+    for estimate in separations:
+        groups = estimate.group["a"], estimate.group["b"]
+        value = MarkedCell(estimate.value, note=estimate.note if estimate.value is None else None)
+        dot = DotCell(estimate.value, estimate.low, estimate.high, estimate.floor, hollow=not told_apart(estimate))
+        beside = [estimate.floor, estimate.p, estimate.q, estimate.n, clear.get(groups, 0)]
+        rows.append(TableRow([say_group(estimate.group), value, dot, *beside], behind_pair(estimate)))
+        lines.append([*groups, estimate.value, *beside])
     table = DisplayTable(
         title="Can the groups be told apart?",
         how=[
@@ -104,17 +104,19 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
 
 def _above_chance(separations: Sequence[Estimate]) -> HeatMap:
     """A map of KMeans' accuracies, by how much each exceeds the chance level."""
-    said = spelled([e.group[side] for e in separations for side in ("a", "b")])
-    ways = (("a", "b"), ("b", "a"))
-    found = {(said[e.group[one]], said[e.group[other]]): e for e in separations for one, other in ways}
+    titles = spelled([estimate.group[side] for estimate in separations for side in ("a", "b")])
+    estimates: dict[tuple[str, str], Estimate] = {}
+    for estimate in separations:
+        a, b = (titles[estimate.group[side]] for side in ("a", "b"))
+        estimates |= {(a, b): estimate, (b, a): estimate}
     cells = {
-        key: value - floor
-        for key, e in found.items()
-        if (value := e.value) is not None and (floor := e.floor) is not None
+        key: estimate.value - estimate.floor
+        for key, estimate in estimates.items()
+        if estimate.value is not None and estimate.floor is not None
     }
-    numbers = {"accuracy": "value", "chance": "floor", "p": "p", "q": "q", "n": "n"}
-    beside = {name: {key: getattr(found[key], own) for key in cells} for name, own in numbers.items()}
-    unclear = {key for key in cells if found[key].could_be_chance}
+    fields = {"accuracy": "value", "chance": "floor", "p": "p", "q": "q", "n": "n"}
+    beside = {name: {key: getattr(estimates[key], field) for key in cells} for name, field in fields.items()}
+    unclear = {key for key in cells if estimates[key].could_be_chance}
     return HeatMap(
         title="Groups told apart, group by group",
         how="each square shows how far accuracy exceeds the chance level for the two groups of names in its row and "
@@ -136,7 +138,6 @@ def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Sectio
     """The clearest pairs; nothing where there are none. `tested` is the number of pairs that were tested."""
     if not separations:
         return []
-    shown = separations[:MOST_PAIRS]
     table = DisplayTable(
         title="Groups told apart by the words (KMeans)",
         columns=[
@@ -146,9 +147,9 @@ def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Sectio
             *(TableColumn(head, CellKind.PROBABILITY) for head in ("p", "q")),
             TableColumn("names", CellKind.COUNT),
         ],
-        groups=[RowGroup([TableRow([say_group(e.group), _starred(e), e.floor, e.p, e.q, e.n]) for e in shown])],
+        groups=[RowGroup([*map(_short_row, separations[:MOST_PAIRS])])],
     )
-    above, left_out = sum(map(told_apart, separations)), len(separations) - len(shown)
+    above, left_out = sum(map(told_apart, separations)), len(separations[MOST_PAIRS:])
     more = f" {plural(left_out, 'pair')} not shown." if left_out else ""
     reading = (
         f"{above or 'None'} of {plural(tested, 'pair')} better than chance (* q at most {CLEAR}).{more}",
@@ -157,8 +158,9 @@ def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Sectio
     return [Section([table, Paragraphs(reading, TextRole.SMALL)])]
 
 
-def _starred(e: Estimate) -> MarkedCell:
-    return MarkedCell(e.value, told_apart(e) or None)
+def _short_row(estimate: Estimate) -> TableRow:
+    starred = MarkedCell(estimate.value, told_apart(estimate) or None)
+    return TableRow([say_group(estimate.group), starred, estimate.floor, estimate.p, estimate.q, estimate.n])
 
 
 # --- the names
@@ -177,19 +179,19 @@ class _Name(NamedTuple):
 def names(run: Run) -> list[Block]:
     """The groups of names in short, and every name; nothing where no names are known."""
     groups: dict[str, list[_Name]] = {}
-    said = _groups_said(run, "names")
+    titles = _group_titles(run, "names")
     for row in run.rows("names"):
         sr, pieces, logarithm = (run.number("names", row, key) for key in ("mean_sr", "pieces", "log10_frequency"))
         bearers = None if logarithm is None else round(10 ** min(logarithm, _LARGEST))
-        name = _Name(said[cell(row, "group")], cell(row, "name"), sr, pieces, bearers)
-        groups.setdefault(name.group, []).append(name)
+        group = titles[cell(row, "group")]
+        groups.setdefault(group, []).append(_Name(group, cell(row, "name"), sr, pieces, bearers))
     if not groups:
         return []
     summed: list[list[Cell]] = []
-    for group, own in groups.items():
-        means = _over(fmean, (n.mean_sr for n in own)), _over(fmean, (n.pieces for n in own))
-        middle = _over(median, (n.bearers for n in own))
-        summed.append([group, len(own), *means, None if middle is None else round(middle)])
+    for group, members in groups.items():
+        means = _over(fmean, (name.mean_sr for name in members)), _over(fmean, (name.pieces for name in members))
+        middle = _over(median, (name.bearers for name in members))
+        summed.append([group, len(members), *means, None if middle is None else round(middle)])
     rate, bearing = (
         TableColumn("success rate", CellKind.NUMBER),
         TableColumn("people with this name", CellKind.COUNT, wraps=True),
@@ -210,12 +212,12 @@ def names(run: Run) -> list[Block]:
         groups=[RowGroup([TableRow(cells) for cells in summed])],
         filter=TableTools.NONE,
     )
-    found = [name for own in groups.values() for name in own]
-    shown, left_out = found[:MOST_NAMES], len(found[MOST_NAMES:])
-    every = DisplayTable(
+    all_names = [name for members in groups.values() for name in members]
+    first_names, left_out = all_names[:MOST_NAMES], len(all_names[MOST_NAMES:])
+    by_group = DisplayTable(
         title="Names by group",
         how="one row for each name; the columns are explained above.",
-        data=Data(_Name._fields, shown),
+        data=Data(_Name._fields, first_names),
         file="sodapop-names",
         anchor="names-every",
         columns=[
@@ -225,34 +227,40 @@ def names(run: Run) -> list[Block]:
         groups=[
             RowGroup(
                 [
-                    *(TableRow([n.name, n.group, *n[2:]], {"name": n.name}) for n in shown),
+                    *(TableRow([n.name, n.group, *n[2:]], {"name": n.name}) for n in first_names),
                     *([OmittedRows(f"{plural(left_out, 'more name')}: {table_path('names')}")] if left_out else []),
                 ]
             )
         ],
     )
-    return [of_groups, Panel("Every name", [every], folded=True)]
+    return [of_groups, Panel("Every name", [by_group], folded=True)]
 
 
 def _over(average: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
     """An average of the values that are known."""
-    known = [value for value in values if value is not None]
-    return average(known) if known else None
+    defined = [value for value in values if value is not None]
+    return average(defined) if defined else None
 
 
-def _groups_said(run: Run, table: str) -> dict[str, str]:
+def count_names(run: Run) -> str:
+    """How many names of how many groups a run asked about, in brackets; empty where they are not known."""
+    groups = [cell(row, "group") for row in run.rows("names")]
+    return f" ({plural(len(groups), 'name')} from {plural(len({*groups}), 'group')})" if groups else ""
+
+
+def _group_titles(run: Run, table: str) -> dict[str, str]:
     """The groups of a table in words."""
     return spelled([cell(row, "group") for row in run.rows(table)])
 
 
-def picture(run: Run, said: str, how: str, file: str) -> list[Block]:
+def picture(run: Run, description: str, how: str, file: str) -> list[Block]:
     """The names in the plane, similar names close together; nothing where the run has no projection."""
     points = []
-    said_of = _groups_said(run, "projection")
+    titles = _group_titles(run, "projection")
     for row in run.rows("projection"):
         x, y = (run.number("projection", row, column) for column in ("x", "y"))
         if x is not None and y is not None:
-            points.append(ScatterPoint(cell(row, "name"), said_of[cell(row, "group")], x, y))
+            points.append(ScatterPoint(cell(row, "name"), titles[cell(row, "group")], x, y))
     chart = Scatter(
         title="The names in a picture",
         how=how,
@@ -263,7 +271,7 @@ def picture(run: Run, said: str, how: str, file: str) -> list[Block]:
             "little, and t-SNE draws clusters even where there are none."
         ],
         points=points,
-        said=said,
+        said=description,
         table="projection",
     )
     return [chart] if points else []

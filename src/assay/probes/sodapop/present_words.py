@@ -24,7 +24,7 @@ from assay.presentation.elements import (
     TextRole,
 )
 from assay.presentation.rich_text import ChartMark, Emphasis, Strong, TableLink, Text, Verbatim, join_texts
-from assay.probes.sodapop import say_pair, spelled
+from assay.probes.sodapop import say_pair, spelled_pair
 from assay.probes.sodapop.read_tables import GroupDifference, WordDifference, clearest, knows_pieces, most_telling
 from assay.results.findings import Table as Data
 from assay.results.findings import table_path
@@ -56,17 +56,17 @@ def words_that_fool(run: Run, pairs: Sequence[GroupDifference]) -> list[Section]
     telling = most_telling(pairs)[:MOST_PAIRS]
     if not telling:
         return []
-    each = min(MOST_WORDS, max(FEWEST_WORDS, MOST_ROWS // len(telling)))
-    shown = [word for pair in telling for word in pair.words[:each]]
+    most_words = min(MOST_WORDS, max(FEWEST_WORDS, MOST_ROWS // len(telling)))
+    words = [word for pair in telling for word in pair.words[:most_words]]
     extra = {}  # columns that only some runs have
     explained: list[Text] = [_RATES]
-    if any(word.rd_pools for word in shown):
+    if any(word.rd_pools for word in words):
         extra["rd_pools"] = "RD, pools alone"
         alone = " is the RD of a model that ignores names; it is not 0 because each name has its own wrong answers."
         explained += [" ", Emphasis("Pools alone"), alone]
     elif run.setting("distractors") == "shared":
         explained.append(" All names share the same wrong answers; a model that ignores names has RD = 0.")
-    if any(word.rd_controlled is not None for word in shown):
+    if any(word.rd_controlled is not None for word in words):
         extra["rd_controlled"] = "RD, controlled"
         out = f" is RD with the names’ {_controls(run)} regressed out; if it is much smaller, spelling or rarity may "
         explained += [" ", Emphasis("Controlled"), f"{out}be the reason."]
@@ -79,8 +79,10 @@ def words_that_fool(run: Run, pairs: Sequence[GroupDifference]) -> list[Section]
         f"{plural(rest, 'more pair')} of groups, and every word of all: " if rest else "Every word of every pair: ",
         *(TableLink("words"), ".", pooled if any(pair.pooled for pair in pairs) else ""),
     ]
-    tables = [_table(run, pair, each, extra, _reach(shown)) for pair in telling]
-    parts = [_part(*both, place < OPEN_PAIRS) for place, both in enumerate(zip(telling, tables, strict=True))]
+    parts = [
+        _part(pair, _table(run, pair, most_words, extra, _reach(words)), unfolded=rank < OPEN_PAIRS)
+        for rank, pair in enumerate(telling)
+    ]
     blocks: list[Block] = [
         Paragraphs([explained, _ORDER], TextRole.SMALL),
         PanelPicker(label="Groups", parts=parts),
@@ -89,49 +91,45 @@ def words_that_fool(run: Run, pairs: Sequence[GroupDifference]) -> list[Section]
     return [Section(blocks, "Words that fool the model", "words")]
 
 
-def _reach(shown: Sequence[WordDifference]) -> list[float]:
+def _reach(words: Sequence[WordDifference]) -> list[float]:
     """A scale for nine of ten words and all clear ones, so that one rarely chosen word does not squeeze the others."""
-    sizes = sorted(abs(word.rd) for word in shown)
-    return [*sizes[(len(sizes) - 1) * 9 // 10 :][:1], *(word.rd for word in shown if word.clear)]
+    sizes = sorted(abs(word.rd) for word in words)
+    return [*sizes[(len(sizes) - 1) * 9 // 10 :][:1], *(word.rd for word in words if word.clear)]
 
 
-def _part(pair: GroupDifference, table: DisplayTable, unfolded: bool) -> Panel:
+def _part(pair: GroupDifference, table: DisplayTable, *, unfolded: bool) -> Panel:
     grouped, clear = ", grouped" if pair.pooled else "", pair.clear
     named: list[Text] = [Verbatim(word.word) for word in clear[:MOST_NAMED]]
-    said: Text = [
-        *(Strong(Verbatim(pair.said)), f"{grouped}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear"),
+    summary: Text = [
+        *(
+            Strong(Verbatim(pair.title)),
+            f"{grouped}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear",
+        ),
         [" (", join_texts(named), ", …" if len(clear) > MOST_NAMED else "", ")"] if clear else "",
     ]
     inner: list[Block] = [table] if pair.words else []
     if pair.never:
         never = plural(pair.never, "word never fooled", "words never fooled")
         inner.append(Paragraphs([f"{never} the model for either group: RD is undefined."], TextRole.SMALL))
-    return Panel(f"{pair.said}{grouped} ({len(clear)} clear)", inner, said, folded=True, open=unfolded)
+    return Panel(f"{pair.title}{grouped} ({len(clear)} clear)", inner, summary, folded=True, open=unfolded)
 
 
 def _table(
     run: Run, pair: GroupDifference, most: int, extra: Mapping[str, str], reach: Sequence[float]
 ) -> DisplayTable:
     a, b = map(Verbatim, pair.sides)
-    shown, left_out, pools = pair.words[:most], len(pair.words[most:]), "rd_pools" in extra
+    words, left_out, pools = pair.words[:most], len(pair.words[most:]), "rd_pools" in extra
     gap = [OmittedRows(f"{plural(left_out, 'more word')}: {table_path('words')}")] if left_out else []
     return DisplayTable(
-        title=f"Words for {pair.said}",
+        title=f"Words for {pair.title}",
         how=[
             *("right of zero, wrong answers with the word fool the model more often for ", a, " names; left of zero, "),
-            *(
-                "for ",
-                b,
-                " names. Filled dots ",
-                ChartMark("dot"),
-                " are statistically clear, hollow ones ",
-                ChartMark("hollow"),
-            ),
-            " are not",
+            *("for ", b, " names. Filled dots ", ChartMark("dot"), " are statistically clear, hollow ones "),
+            *(ChartMark("hollow"), " are not"),
             ["; the tick ", ChartMark("reference"), " is the part that the pools alone explain"] if pools else "",
             ".",
         ],
-        data=Data(WordDifference._fields, shown),
+        data=Data(WordDifference._fields, words),
         file="sodapop-words",
         anchor="words-of",
         columns=[
@@ -139,23 +137,21 @@ def _table(
             TableColumn("RD", CellKind.FIXED),
             TableColumn("RD", CellKind.DOTS, reach=reach, sides=(b.text, a.text)),
             TableColumn(run.level, CellKind.FIXED_INTERVAL),
-            TableColumn(["rate, ", a], CellKind.SHARE, wraps=True),
-            TableColumn(["rate, ", b], CellKind.SHARE, wraps=True),
-            TableColumn("p", CellKind.PROBABILITY),
-            TableColumn("q", CellKind.PROBABILITY),
+            *(TableColumn(["rate, ", group], CellKind.SHARE, wraps=True) for group in (a, b)),
+            *(TableColumn(head, CellKind.PROBABILITY) for head in ("p", "q")),
             *(TableColumn(head, CellKind.FIXED, wraps=True) for head in extra.values()),
             TableColumn("n", CellKind.COUNT),
         ],
-        groups=[RowGroup([*(_row(word, extra) for word in shown), *gap])],
+        groups=[RowGroup([*(_row(word, extra) for word in words), *gap])],
         narrow=True,
     )
 
 
 def _row(word: WordDifference, extra: Mapping[str, str]) -> TableRow:
     pools = word.rd_pools if "rd_pools" in extra else None
-    told = [] if word.low is None else [f"Interval {format_interval(word.low, word.high)}."]
-    told += [] if pools is None else [f"The pools alone give {format_number(pools)}."]
-    dot = DotCell(word.rd, word.low, word.high, reference=pools, hollow=not word.clear, told=" ".join(told))
+    tip = [] if word.low is None else [f"Interval {format_interval(word.low, word.high)}."]
+    tip += [] if pools is None else [f"The pools alone give {format_number(pools)}."]
+    dot = DotCell(word.rd, word.low, word.high, reference=pools, hollow=not word.clear, told=" ".join(tip))
     return TableRow(
         [
             Strong(Verbatim(word.word)) if word.clear else word.word,
@@ -172,12 +168,12 @@ def _row(word: WordDifference, extra: Mapping[str, str]) -> TableRow:
 
 def words_in_short(run: Run, pairs: Sequence[GroupDifference]) -> Section:
     """The clearest words of all pairs together."""
-    found = clearest(pairs)
-    if not found:
+    words = clearest(pairs)
+    if not words:
         return Section([Paragraphs(["Words: none could be compared."])])
-    clear = [word for word in found if word.clear]
+    clear = [word for word in words if word.clear]
     rows = []
-    for word in (word.towards_first for word in found[:MOST_WORDS]):
+    for word in (word.towards_first for word in words[:MOST_WORDS]):
         rd = MarkedCell(word.rd, word.clear or None)
         rows.append(TableRow([word.word, *word.sides, rd, (word.low, word.high), word.p, word.q]))
     table = DisplayTable(
@@ -186,8 +182,7 @@ def words_in_short(run: Run, pairs: Sequence[GroupDifference]) -> Section:
             *(TableColumn(head, CellKind.TEXT) for head in ("word", "more often for names", "than for names")),
             TableColumn("RD", CellKind.FIXED),
             TableColumn(run.level, CellKind.FIXED_INTERVAL),
-            TableColumn("p", CellKind.PROBABILITY),
-            TableColumn("q", CellKind.PROBABILITY),
+            *(TableColumn(head, CellKind.PROBABILITY) for head in ("p", "q")),
         ],
         groups=[RowGroup(rows)],
     )
@@ -207,7 +202,7 @@ def words_in_short(run: Run, pairs: Sequence[GroupDifference]) -> Section:
         "per_name": "Each name has its own wrong answers (per-name pools); the report shows the RD that these alone "
         "give.",
     }
-    reading += [said for kind, said in pools.items() if kind == run.setting("distractors")]
+    reading += [sentence for kind, sentence in pools.items() if kind == run.setting("distractors")]
     return Section([table, Paragraphs(reading, TextRole.SMALL)])
 
 
@@ -228,7 +223,7 @@ def _clear(clear: Sequence[WordDifference], pairs: Sequence[GroupDifference]) ->
 class _Traits(NamedTuple):
     """The traits by which two groups could be ordered, as cells, and whether people's ratings agree on each."""
 
-    said: str
+    title: str
     a: str
     b: str
     rows: list[list[TableCell]]
@@ -237,21 +232,21 @@ class _Traits(NamedTuple):
 
 def _read_traits(run: Run) -> list[_Traits]:
     """Pairs of groups; those that people rated come first, then those with most traits."""
-    found: dict[tuple[str, str], _Traits] = {}
+    traits_by_pair: dict[tuple[str, str], _Traits] = {}
     for row in run.rows("traits"):
         groups = cell(row, "group_a"), cell(row, "group_b")
-        a, b = (spelled(groups)[group] for group in groups)
+        a, b = spelled_pair(groups)
         poles, pole = poles_of(cell(row, "trait"))
         scores = [run.number("traits", row, key) for key in ("score_a", "score_b")]
         agrees = run.number("traits", row, "agrees")
         words, people = (cell(row, key) for key in ("order", "human"))
         more = {">": a, "<": b}
-        own = found.setdefault((a, b), _Traits(say_pair(groups), a, b, [], []))
+        pair = traits_by_pair.setdefault((a, b), _Traits(say_pair(groups), a, b, [], []))
         alike = "" if agrees is None else "yes" if agrees else "no"
         by_people = _ordered(more.get(people, ""), pole) if people else ""
-        own.rows.append([poles, *scores, _ordered(more.get(words, ""), pole), by_people, alike])
-        own.agrees.extend([] if agrees is None else [bool(agrees)])
-    return sorted(found.values(), key=lambda pair: (-len(pair.agrees), -len(pair.rows)))
+        pair.rows.append([poles, *scores, _ordered(more.get(words, ""), pole), by_people, alike])
+        pair.agrees.extend([] if agrees is None else [bool(agrees)])
+    return sorted(traits_by_pair.values(), key=lambda pair: (-len(pair.agrees), -len(pair.rows)))
 
 
 def _ordered(more: str, pole: str) -> Text:
@@ -261,11 +256,11 @@ def _ordered(more: str, pole: str) -> Text:
 def traits(run: Run) -> list[PanelPicker]:
     """How the words order groups by traits, and whether people order them the same way; nothing without traits."""
     pairs = _read_traits(run)
-    shown, left_out = pairs[:MOST_PAIRS], len(pairs[MOST_PAIRS:])
-    asked = [pair.agrees for pair in shown if pair.agrees]
+    first_pairs, left_out = pairs[:MOST_PAIRS], len(pairs[MOST_PAIRS:])
+    rated = [pair.agrees for pair in first_pairs if pair.agrees]
     alike = (
-        f" Words and people order the groups in the same way on {sum(map(sum, asked))} of "
-        f"{plural(sum(map(len, asked)), 'trait')}, over {plural(len(asked), 'pair')} of groups."
+        f" Words and people order the groups in the same way on {sum(map(sum, rated))} of "
+        f"{plural(sum(map(len, rated)), 'trait')}, over {plural(len(rated), 'pair')} of groups."
     )
     chart = PanelPicker(
         title="Traits that the words suggest",
@@ -273,7 +268,7 @@ def traits(run: Run) -> list[PanelPicker]:
             "a group’s score is the number of its words for the second trait minus the number for the first; a dash "
             "means that it has none. The model associates the second trait more with the group that has the higher "
             "score.",
-            alike if asked else "",
+            alike if rated else "",
         ],
         data=run.findings.tables.get("traits"),
         file="sodapop-traits",
@@ -283,14 +278,14 @@ def traits(run: Run) -> list[PanelPicker]:
                 "Words with p below 0.05, not corrected, count for the group for which they fool the model more often. "
                 "They are looked up in a list of words for pairs of opposite traits (the ABC model; SODAPOP’s section "
                 "5). A score based on one or two words is only a hint.",
-                " “By people” is how people ordered the groups, as read from a file." if asked else "",
+                " “By people” is how people ordered the groups, as read from a file." if rated else "",
                 [f" {plural(left_out, 'more pair')} of groups: ", TableLink("traits"), "."] if left_out else "",
             ]
         ],
         label="Groups",
-        parts=[_traits_of(pair, place < OPEN_TRAITS) for place, pair in enumerate(shown)],
+        parts=[_traits_of(pair, unfolded=rank < OPEN_TRAITS) for rank, pair in enumerate(first_pairs)],
     )
-    return [chart] if shown else []
+    return [chart] if first_pairs else []
 
 
 def poles_of(trait: str) -> tuple[str, str]:
@@ -303,26 +298,23 @@ def poles_of(trait: str) -> tuple[str, str]:
     return (f"{first} – {second}", second) if first and second and "-" not in second else (trait, trait)
 
 
-def _traits_of(pair: _Traits, unfolded: bool) -> Panel:
-    said, many = pair.said, plural(len(pair.rows), "trait")
+def _traits_of(pair: _Traits, *, unfolded: bool) -> Panel:
+    title, many = pair.title, plural(len(pair.rows), "trait")
     like = f", like people on {sum(pair.agrees)} of {len(pair.agrees)}" if pair.agrees else ""
+    orders = ("by the words", "by people", "same order") if pair.agrees else ("by the words",)
     columns = [
         TableColumn("trait", CellKind.TEXT),
-        TableColumn(Verbatim(pair.a), CellKind.COUNT, wraps=True),
-        TableColumn(Verbatim(pair.b), CellKind.COUNT, wraps=True),
-        *(
-            TableColumn(head, CellKind.TEXT)
-            for head in ("by the words", *(("by people", "same order") if pair.agrees else ()))
-        ),
+        *(TableColumn(Verbatim(group), CellKind.COUNT, wraps=True) for group in (pair.a, pair.b)),
+        *(TableColumn(head, CellKind.TEXT) for head in orders),
     ]
     table = DisplayTable(
-        title=f"Traits for {said}",
+        title=f"Traits for {title}",
         anchor="traits-of",
         columns=columns,
         groups=[RowGroup([TableRow(cells[: len(columns)]) for cells in pair.rows])],
         filter=TableTools.NONE,
     )
-    return Panel(f"{said} ({many})", [table], [Strong(Verbatim(said)), f": {many}{like}"], folded=True, open=unfolded)
+    return Panel(f"{title} ({many})", [table], [Strong(Verbatim(title)), f": {many}{like}"], folded=True, open=unfolded)
 
 
 def _controls(run: Run) -> str:

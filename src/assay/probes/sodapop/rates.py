@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import compress, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +46,13 @@ class SuccessRates:
 
     def with_words(self, keep: NDArray[np.bool_]) -> SuccessRates:
         """Some of the words (word,)."""
-        words = tuple(word for word, kept in zip(self.words, keep, strict=True) if kept)
+        words = tuple(compress(self.words, keep))
         return SuccessRates(
-            self.names, words, *(counts[:, :, keep] for counts in (self.successes, self.distractors, self.pooled))
+            names=self.names,
+            words=words,
+            successes=self.successes[:, :, keep],
+            distractors=self.distractors[:, :, keep],
+            pooled=self.pooled[:, :, keep],
         )
 
 
@@ -59,17 +63,14 @@ def vocabulary(pools: Sequence[DistractorPools], min_count: int, case: str) -> t
         words = [said(text, case) for text in pool.words]
         numbered = {word: number for number, word in enumerate(dict.fromkeys(words))}
         incidence = _incidence(pool, np.array([numbered[word] for word in words]))
-        counts = np.stack([_by_word(incidence, pool.of(name), len(numbered)) for name in range(len(pool.offsets) - 1)])
+        counts = np.stack([_by_word(incidence, pool.of(name), len(numbered)) for name in range(pool.names)])
         for word, number in numbered.items():
             totals[word] = totals.get(word, np.zeros(len(counts), np.int64)) + counts[:, number].astype(np.int64)
     return tuple(sorted(word for word, counts in totals.items() if counts.min() >= min_count and is_vocabulary(word)))
 
 
-class Incidence(NamedTuple):
-    """Which words a string has, each once: (string, word) as two columns sorted by string."""
-
-    offsets: NDArray[np.int64]  # (string + 1,)
-    word: NDArray[np.int64]
+Incidence = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Which words a string has, each once: the strings' offsets (string + 1,) and the words, string by string."""
 
 
 def _incidence(pool: DistractorPools, number: NDArray[np.int64]) -> Incidence:
@@ -78,16 +79,17 @@ def _incidence(pool: DistractorPools, number: NDArray[np.int64]) -> Incidence:
     first = np.ones(words.shape, np.bool_)
     first[:, 1:] = words[:, 1:] != words[:, :-1]
     counted = first & (words >= 0)
-    return Incidence(np.concatenate([[0], np.cumsum(counted.sum(axis=1))]), words[counted])
+    return np.concatenate([[0], np.cumsum(counted.sum(axis=1))]), words[counted]
 
 
 def _by_word(
     incidence: Incidence, strings: NDArray[np.int64], words: int, weights: Array | None = None
 ) -> NDArray[np.float64]:
     """For every word, how many of the strings have it, or the sum of their weights."""
-    places, lengths = ragged_take(incidence.word, incidence.offsets, strings)
+    offsets, words_by_string = incidence
+    taken, lengths = ragged_take(words_by_string, offsets, strings)
     repeated = None if weights is None else np.repeat(weights, lengths)
-    return np.bincount(places, weights=repeated, minlength=words).astype(np.float64)
+    return np.bincount(taken, weights=repeated, minlength=words).astype(np.float64)
 
 
 class SuccessCounter:
@@ -97,7 +99,13 @@ class SuccessCounter:
         self._case = case
         self._number = {word: number for number, word in enumerate(words)}
         shape = (contexts, len(names), len(words))
-        self.rates = SuccessRates(tuple(names), tuple(words), *(np.zeros(shape) for _ in range(3)))
+        self.rates = SuccessRates(
+            names=tuple(names),
+            words=tuple(words),
+            successes=np.zeros(shape),
+            distractors=np.zeros(shape),
+            pooled=np.zeros(shape),
+        )
 
     def add(
         self, context: int, pool: DistractorPools, success: Sequence[Array], blind: Sequence[Array] | None = None
@@ -110,20 +118,20 @@ class SuccessCounter:
         number = np.array([self._number.get(said(text, self._case), -1) for text in pool.words], np.int64)
         incidence, words = _incidence(pool, number), len(self._number)
         alone = _averaged(pool, success) if blind is None else blind
-        for name, own in enumerate(success):
-            rows = np.flatnonzero(np.isfinite(own))
+        for name, won in enumerate(success):
+            rows = np.flatnonzero(np.isfinite(won))
             strings = pool.of(name)[rows]
             self.rates.distractors[context, name] = _by_word(incidence, strings, words)
-            self.rates.successes[context, name] = _by_word(incidence, strings, words, own[rows])
+            self.rates.successes[context, name] = _by_word(incidence, strings, words, won[rows])
             self.rates.pooled[context, name] = _by_word(incidence, strings, words, alone[name][rows])
 
 
 def _averaged(pool: DistractorPools, success: Sequence[Array]) -> list[Array]:
     """Each distractor's mean success over the names that were asked with it."""
     sums, times = np.zeros(len(pool.strings)), np.zeros(len(pool.strings))
-    for name, own in enumerate(success):
-        rows = np.flatnonzero(np.isfinite(own))
-        np.add.at(sums, pool.of(name)[rows], own[rows])
+    for name, won in enumerate(success):
+        rows = np.flatnonzero(np.isfinite(won))
+        np.add.at(sums, pool.of(name)[rows], won[rows])
         np.add.at(times, pool.of(name)[rows], 1.0)
     average = np.divide(sums, times, out=np.zeros_like(sums), where=times > 0)
     return [average[pool.of(name)] for name in range(len(success))]
@@ -135,17 +143,15 @@ def blind_scores(pool: DistractorPools, scores: Array) -> Array:
     A distractor's lead over the right answer, averaged over the names that have it in their pools. For scores that are
     the same for all names these are the scores themselves, but for a constant. What was not scored (NaN) stays so.
     """
-    sizes = np.diff(pool.offsets)
-    rights = pool.offsets[:-1] + np.arange(len(sizes))
-    lead = np.delete(scores, rights) - np.repeat(scores[rights], sizes)  # (member,)
-    known = np.flatnonzero(~np.isnan(lead))
-    strings, first, place = np.unique(pool.members[known], return_index=True, return_inverse=True)
-    base = lead[known][first]  # the mean is of differences from it: equal leads have exactly themselves as their mean
-    rest = np.bincount(place, weights=lead[known] - base[place], minlength=len(strings)) / np.bincount(place)
+    lead = pool.leads(scores)
+    scored = np.flatnonzero(~np.isnan(lead))
+    strings, first, string = np.unique(pool.members[scored], return_index=True, return_inverse=True)
+    base = lead[scored][first]  # the mean is of differences from it: equal leads have exactly themselves as their mean
+    rest = np.bincount(string, weights=lead[scored] - base[string], minlength=len(strings)) / np.bincount(string)
     average = np.full(len(pool.members), np.nan)
-    average[known] = (base + rest)[place]
+    average[scored] = (base + rest)[string]
     blind = np.zeros(len(scores))
-    blind[np.delete(np.arange(len(scores)), rights)] = average
+    blind[np.delete(np.arange(len(scores)), pool.rights)] = average
     return blind
 
 
@@ -154,16 +160,15 @@ def successes(pool: DistractorPools, scores: Array, pairing: str, seed: int, con
 
     NaN for what was not scored, and for all distractors of a name whose right answer was not.
     """
-    found, at = [], 0
-    for name in range(len(pool.offsets) - 1):
-        size = len(pool.of(name))
-        right, own = float(scores[at]), scores[at + 1 : at + 1 + size]
-        at += 1 + size
-        known = ~np.isnan(own) & ~np.isnan(right)
-        success = np.full(size, np.nan)
+    success_by_name = []
+    for name, (start, end) in enumerate(pairwise(pool.offsets + np.arange(pool.names + 1))):
+        right, distractors = float(scores[start]), scores[start + 1 : end]
+        scored = ~np.isnan(distractors) & ~np.isnan(right)
+        success = np.full(len(distractors), np.nan)
         if pairing == EXACT:
-            success[known] = exact_success(right, own[known])
+            success[scored] = exact_success(right, distractors[scored])
         else:
-            success[known] = sampled_success(right, own[known], np.random.default_rng([seed, context, name]))
-        found.append(success)
-    return found
+            rng = np.random.default_rng([seed, context, name])
+            success[scored] = sampled_success(right, distractors[scored], rng)
+        success_by_name.append(success)
+    return success_by_name

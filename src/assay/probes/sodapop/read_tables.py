@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from assay.probes.sodapop import say_pair, spelled
+from assay.probes.sodapop import say_pair, spelled_pair
 from assay.results.findings import Cell, Estimate, Findings, is_claimed
 from assay.results.formatting import cell
 from assay.results.run import Run
 from assay.results.verdict import CLEAR, Chance
 
-_NUMBERS = ("rd", "low", "high", "sr_a", "sr_b", "p", "q", "rd_pools", "rd_controlled")
+_NUMBERS = ("low", "high", "sr_a", "sr_b", "p", "q", "rd_pools", "rd_controlled")
 
 Named = tuple[str, str]  # two groups
 
@@ -52,8 +52,7 @@ class WordDifference(NamedTuple):
     @property
     def sides(self) -> tuple[str, str]:
         """Both groups in words."""
-        said = spelled((self.group_a, self.group_b))
-        return said[self.group_a], said[self.group_b]
+        return spelled_pair((self.group_a, self.group_b))
 
     @property
     def turned(self) -> WordDifference:
@@ -100,14 +99,13 @@ class GroupDifference:
         return [word for word in self.words if word.clear]
 
     @property
-    def said(self) -> str:
+    def title(self) -> str:
         return say_pair((self.a, self.b))
 
     @property
     def sides(self) -> tuple[str, str]:
         """Both groups in words."""
-        said = spelled((self.a, self.b))
-        return said[self.a], said[self.b]
+        return spelled_pair((self.a, self.b))
 
 
 def words_in(findings: Findings) -> Iterator[WordDifference]:
@@ -123,12 +121,18 @@ def words_in(findings: Findings) -> Iterator[WordDifference]:
 
 def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> WordDifference | None:
     """A row of the table of words, whose numbers `number` reads; None where it has no RD."""
-    rd, low, high, sr_a, sr_b, p, q, pools, controlled = map(number, _NUMBERS)
+    rd, claimed = number("rd"), is_claimed(row)
     if rd is None:
         return None
-    place, n = (cell(row, "group_a"), cell(row, "group_b"), cell(row, "word")), int(number("n") or 0)
-    claimed = None if (told := is_claimed(row)) is None else int(told)
-    return WordDifference(*place, rd, low, high, sr_a, sr_b, p, q, claimed, pools, controlled, n)
+    return WordDifference(
+        group_a=cell(row, "group_a"),
+        group_b=cell(row, "group_b"),
+        word=cell(row, "word"),
+        rd=rd,
+        claimed=None if claimed is None else int(claimed),
+        n=int(number("n") or 0),
+        **{name: number(name) for name in _NUMBERS},
+    )
 
 
 def read_pairs(run: Run) -> list[GroupDifference]:
@@ -136,15 +140,15 @@ def read_pairs(run: Run) -> list[GroupDifference]:
 
     Within a pair, clear words come first, then the largest: words that hardly ever win have a large RD by chance.
     """
-    known = {cell(row, "group") for row in run.rows("names")}
-    found: dict[Named, list[WordDifference | None]] = {}
+    groups = {cell(row, "group") for row in run.rows("names")}
+    words_by_pair: dict[Named, list[WordDifference | None]] = {}
     for row in run.rows("words"):
-        place = cell(row, "group_a"), cell(row, "group_b")
-        found.setdefault(place, []).append(_word(row, partial(run.number, "words", row)))
+        pair = cell(row, "group_a"), cell(row, "group_b")
+        words_by_pair.setdefault(pair, []).append(_word(row, partial(run.number, "words", row)))
     pairs = []
-    for (a, b), words in found.items():
+    for (a, b), words in words_by_pair.items():
         defined = sorted(filter(None, words), key=lambda word: (word.rank, -abs(word.rd), word.word))
-        pairs.append(GroupDifference(a, b, defined, len(words) - len(defined), bool(known) and a not in known))
+        pairs.append(GroupDifference(a, b, defined, len(words) - len(defined), bool(groups) and a not in groups))
     return pairs
 
 
@@ -174,7 +178,8 @@ def most_telling(pairs: Sequence[GroupDifference]) -> list[GroupDifference]:
 
 def separations(findings: Findings) -> list[Estimate]:
     """KMeans' accuracy for the pairs of groups."""
-    return [e for e in findings.estimates if e.metric == "kmeans_accuracy" and {"a", "b"} <= e.group.keys()]
+    accuracies = [estimate for estimate in findings.estimates if estimate.metric == "kmeans_accuracy"]
+    return [estimate for estimate in accuracies if {"a", "b"} <= estimate.group.keys()]
 
 
 def told_apart(estimate: Estimate) -> bool:

@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -30,6 +29,7 @@ from assay.probes.sodapop import spelled
 from assay.probes.sodapop.choose_examples import NAMES, WrongAnswer, WrongAnswers, options_of
 from assay.probes.sodapop.contexts import NAME, with_place_for
 from assay.probes.sodapop.diagnose import LETTERS, PositionCounter
+from assay.probes.sodapop.method import SodapopAnswers
 from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.names import NameGroups
 from assay.probes.sodapop.pools import DistractorPools
@@ -62,72 +62,63 @@ class ScoredQuestion(NamedTuple):
     kind: str  # of the numbers: probs or logits
 
 
-class FileResults(NamedTuple):
-    """What files of results say: success rates, what was told in each context, some questions to be shown, places of
-    answers, notes.
-    """
-
-    rates: SuccessRates
-    contexts: tuple[tuple[str, ...], ...]
-    kept: KeptQuestions
-    placed: PositionCounter
-    notes: list[str]
-
-
-def read_results(files: Sequence[Path], settings: SodapopSettings, groups: NameGroups, request: Request) -> FileResults:
+def read_results(
+    files: Sequence[Path], settings: SodapopSettings, groups: NameGroups, request: Request
+) -> tuple[SodapopAnswers, list[str]]:
     """The success rates of files of results, and what a reader must know about them."""
-    kept, bad, names = KeptQuestions(groups, settings.case), BadRows(request.skip_bad), groups.all_names()
+    examples, bad, names = KeptQuestions(groups, settings.case), BadRows(request.skip_bad), groups.all_names()
     bad.selection = Selection(request.only)
-    places = {name: place for place, name in enumerate(names)}
+    rows = {name: row for row, name in enumerate(names)}
     seen: dict[str, _ContextDistractors] = {}  # by context
     others: Tally[str] = Tally()  # names in no group, with their questions
-    placed = PositionCounter()
-    read = ((file, _questions(file, bad, request.labels_from)) for file in files)
-    found = (require_any(questions, file, "question that can be used", _FORMAT) for file, questions in read)
-    for question in chain.from_iterable(found):
-        place = places.get(question.name)
-        if place is None:
-            others[question.name] += 1
-        else:
-            seen.setdefault(question.unnamed, _ContextDistractors()).add(place, question)
-            kept.add(place, question)
-            placed.add(place, question.unnamed, question.label, question.numbers)
-    _require_names({place for each in seen.values() for place in each.names}, groups, files)
+    positions = PositionCounter()
+    for file in files:
+        questions = _questions(file, bad, request.labels_from)
+        for question in require_any(questions, file, "question that can be used", _FORMAT):
+            row = rows.get(question.name)
+            if row is None:
+                others[question.name] += 1
+            else:
+                seen.setdefault(question.unnamed, _ContextDistractors()).add(row, question)
+                examples.add(row, question)
+                positions.add(row, question.unnamed, question.label, question.numbers)
+    _require_names({row for context in seen.values() for row in context.names}, groups, files)
     seen = dict(sorted(seen.items()))  # the order of the rows decides nothing
-    kept.settle()
+    examples.settle()
     rates = _rates(list(seen.values()), names, settings)
     texts = list(seen)
     if len(texts) > BLOCKS:  # blocks of contexts stand for them, and are the same where all contexts are
         everything = digest_of(texts)
         texts = [f"block {block} of {everything}" for block in range(BLOCKS)]
-    notes = [*bad.notes("questions"), *_notes(seen.values(), len(names), others)]
-    return FileResults(rates, tuple((text,) for text in texts), kept, placed, notes)
+    contexts = tuple((text,) for text in texts)
+    answers = SodapopAnswers(rates, groups, contexts, examples, request.seed, placed=positions)
+    return answers, [*bad.notes("questions"), *_notes(seen.values(), len(names), others)]
 
 
 def _notes(seen: Collection[_ContextDistractors], names: int, others: Tally[str]) -> list[str]:
-    pairs, there = names * len(seen), sum(len(each.names) for each in seen)
+    pairs, n_seen = names * len(seen), sum(len(context.names) for context in seen)
     often = sorted(others, key=lambda name: (-others[name], name))
-    said = {
+    conditions = {
         f"{others.total():,} questions about names in no group are left out: {_listed(often)}": others,
-        f"{pairs - there:,} of {pairs:,} pairs of name and context have no question: names' success rates come "
-        "from different contexts": there < pairs,
+        f"{pairs - n_seen:,} of {pairs:,} pairs of name and context have no question: names' success rates come "
+        "from different contexts": n_seen < pairs,
         f"intervals resample {BLOCKS} blocks of the {len(seen):,} contexts": len(seen) > BLOCKS,
     }
-    return [note for note, holds in said.items() if holds]
+    return [note for note, holds in conditions.items() if holds]
 
 
-def _require_names(asked: Set[int], groups: NameGroups, files: Sequence[Path]) -> None:
+def _require_names(rows: Set[int], groups: NameGroups, files: Sequence[Path]) -> None:
     """Raise DataError if a name of a group has no question."""
-    missing = [name for place, name in enumerate(groups.all_names()) if place not in asked]
+    missing = [name for row, name in enumerate(groups.all_names()) if row not in rows]
     if missing:
         names = spelled([group.name for group in groups.groups])
         problem = f"no question is about {_listed([f'{name} ({names[groups.of(name).name]})' for name in missing])}."
-        one = files[0] if len(files) == 1 else None
-        problem = problem if one else f"{', '.join(map(str, files))}: {problem}"
+        only_file = files[0] if len(files) == 1 else None
+        problem = problem if only_file else f"{', '.join(map(str, files))}: {problem}"
         remedy = (
             "Every name of a group needs results: remove it from the groups, or pass your own with --set groups=FILE."
         )
-        raise DataError(problem, remedy, code="bad-list", file=one, key="groups")
+        raise DataError(problem, remedy, code="bad-list", file=only_file, key="groups")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -161,7 +152,7 @@ _FROM_1 = "If labels count from 1 (or B): --labels-from 1"
 
 def _label(row: Row) -> int | None:
     """The label as it is written, a letter as its place; None if it is neither."""
-    label = row["label"] if "label" in row else _PLACES.get(str(row.get("correct")))
+    label = row["label"] if "label" in row else _POSITIONS.get(str(row.get("correct")))
     return label if isinstance(label, int) and not isinstance(label, bool) else None
 
 
@@ -174,9 +165,9 @@ def _choices(row: Row) -> list[str] | None:
 
 def _question(row: Row, file: Path, line: int, first: int) -> ScoredQuestion:
     def wrong(key: str, expected: str, remedy: str = _FORMAT) -> NoReturn:
-        said = f"is {_short(row[key])}" if key in row else "is missing"
+        state = f"is {_short(row[key])}" if key in row else "is missing"
         code = "missing-key" if key not in row else "bad-label" if key in ("label", "correct") else "bad-value"
-        raise DataError(f'"{key}" {said}, expected {expected}.', remedy, code=code, file=file, line=line, key=key)
+        raise DataError(f'"{key}" {state}, expected {expected}.', remedy, code=code, file=file, line=line, key=key)
 
     name, context, question = row.get("name"), row.get("context"), row.get("question")
     if not isinstance(name, str) or not name.strip():
@@ -184,25 +175,33 @@ def _question(row: Row, file: Path, line: int, first: int) -> ScoredQuestion:
     if isinstance(context, bool) or not isinstance(context, str | int) or context == "":
         wrong("context", "the context's text or number")
     choices = _choices(row) or wrong("choices", "a list of at least two texts")
-    told = _label(row)
-    if told is None or not 0 <= told - first < len(choices):
+    written_label = _label(row)
+    if written_label is None or not 0 <= written_label - first < len(choices):
         last = first + len(choices) - 1
-        remedy = f"{_FROM_1}. Otherwise: {_FORMAT}" if first == 0 and told == len(choices) else _FORMAT
+        remedy = f"{_FROM_1}. Otherwise: {_FORMAT}" if first == 0 and written_label == len(choices) else _FORMAT
         if "label" not in row and "correct" in row:
             wrong("correct", f"the letter of the right choice, {LETTERS[first]} to {LETTERS[last:][:1]}", remedy)
         wrong("label", f"the place of the right choice, {first} to {last}", remedy)
-    label = told - first
+    label = written_label - first
     kind = "logits" if "logits" in row and "probs" not in row else "probs"
     numbers = row.get(kind)
     if not isinstance(numbers, list) or len(numbers) != len(choices) or not all(map(_is_number, numbers)):
         wrong(kind, f"a list of {len(choices)} numbers, one for each choice")
-    unnamed, asked = _unnamed(name, str(context)), question if isinstance(question, str) else ""
-    return ScoredQuestion(name, str(context), unnamed, asked, tuple(choices), label, tuple(numbers), kind)
+    return ScoredQuestion(
+        name=name,
+        context=str(context),
+        unnamed=_unnamed(name, str(context)),
+        question=question if isinstance(question, str) else "",
+        choices=tuple(choices),
+        label=label,
+        numbers=tuple(numbers),
+        kind=kind,
+    )
 
 
 _unnamed = lru_cache(1 << 14)(with_place_for)  # contexts come again and again
 
-_PLACES = {letter: place for place, letter in enumerate(LETTERS)}
+_POSITIONS = {letter: position for position, letter in enumerate(LETTERS)}
 
 
 def _is_number(value: object) -> bool:
@@ -210,8 +209,8 @@ def _is_number(value: object) -> bool:
 
 
 def _short(value: object) -> str:
-    shown = json.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 # --- counting
@@ -227,11 +226,11 @@ class _ContextDistractors:
     def add(self, name: int, question: ScoredQuestion) -> None:
         met, won = self.names.setdefault(name, (array("q"), bytearray()))
         chosen = question.numbers.index(max(question.numbers))  # the first of the highest
-        for place, choice in enumerate(question.choices):
-            if place != question.label:
+        for position, choice in enumerate(question.choices):
+            if position != question.label:
                 text = with_place_for(question.name, choice) if question.name in choice else choice
                 met.append(self.numbers.setdefault(text, len(self.numbers)))
-                won.append(place == chosen)
+                won.append(position == chosen)
 
     def pools(self, names: int) -> tuple[DistractorPools, list[Array]]:
         """The names' sets of distractors (T_all) as pools, and 1 for each that was chosen (T_suc), 0 for the others.
@@ -240,8 +239,8 @@ class _ContextDistractors:
         """
         words = {"": 0}  # which is no word: it fills up the strings that are shorter than the longest
         ordered = sorted(self.numbers)
-        sorted_place = np.empty(len(ordered), np.int64)  # (number,)
-        sorted_place[[self.numbers[text] for text in ordered]] = np.arange(len(ordered))
+        rank = np.empty(len(ordered), np.int64)  # (number,)
+        rank[[self.numbers[text] for text in ordered]] = np.arange(len(ordered))
         strings = [[words.setdefault(word, len(words)) for word in split(text).words] for text in ordered]
         table = np.zeros((len(strings), max(map(len, strings), default=0) or 1), np.int32)
         for number, string in enumerate(strings):
@@ -249,9 +248,9 @@ class _ContextDistractors:
         members, success = [], []
         for name in range(names):
             numbers, won = self.names.get(name, (array("q"), bytearray()))
-            met, place = np.unique(sorted_place[np.array(numbers, np.int64)], return_inverse=True)
+            met, index = np.unique(rank[np.array(numbers, np.int64)], return_inverse=True)
             ever = np.zeros(len(met))
-            np.maximum.at(ever, place, np.frombuffer(won, np.uint8).astype(np.float64))
+            np.maximum.at(ever, index, np.frombuffer(won, np.uint8).astype(np.float64))
             members.append(met)
             success.append(ever)
         offsets = np.concatenate([[0], np.cumsum([len(met) for met in members])]).astype(np.int64)
@@ -260,19 +259,22 @@ class _ContextDistractors:
 
 def _rates(seen: Sequence[_ContextDistractors], names: tuple[str, ...], settings: SodapopSettings) -> SuccessRates:
     """Success rates of every word that is in enough distractors of every name."""
-    found = [each.pools(len(names)) for each in seen]
-    words = vocabulary([pool for pool, _ in found], settings.min_count, settings.case)
+    pools = [context.pools(len(names)) for context in seen]
+    words = vocabulary([pool for pool, _ in pools], settings.min_count, settings.case)
     if not words:
         problem = f"no word is in at least {settings.min_count} distractors of every name."
         remedy = "Lower that number: --set min_count=…, or give results of more questions."
         raise DataError(problem, remedy, code="nothing-to-ask", key="min_count")
-    counts = np.zeros((3, min(len(found), BLOCKS), len(names), len(words)))  # (kind, block, name, word)
-    for number, (pool, success) in enumerate(found):
+    successes, distractors, pooled = np.zeros(
+        (3, min(len(pools), BLOCKS), len(names), len(words))
+    )  # (block, name, word)
+    for number, (pool, success) in enumerate(pools):
         counter = SuccessCounter(names, words, 1, settings.case)
         counter.add(0, pool, success)
-        own = counter.rates
-        counts[:, number % BLOCKS] += np.concatenate([own.successes, own.distractors, own.pooled])
-    return SuccessRates(names, words, *counts)
+        successes[number % BLOCKS] += counter.rates.successes[0]
+        distractors[number % BLOCKS] += counter.rates.distractors[0]
+        pooled[number % BLOCKS] += counter.rates.pooled[0]
+    return SuccessRates(names, words, successes, distractors, pooled)
 
 
 # --- questions to be shown
@@ -301,59 +303,61 @@ class KeptQuestions:
     _last: _Text | None = None  # what comes after it is not kept
     _contexts: dict[str, int] = field(default_factory=dict)
     _strings: dict[str, int] = field(default_factory=dict)
-    _put: dict[WrongAnswer, ScoredQuestion] = field(default_factory=dict)
+    _questions: dict[WrongAnswer, ScoredQuestion] = field(default_factory=dict)
     _met: dict[str, dict[WrongAnswer, float]] = field(default_factory=dict)  # by word, with their leads
 
     def __post_init__(self) -> None:
         self._names = {name for group in self.groups.groups for name in self.groups.rows(group)[:NAMES].tolist()}
 
-    def add(self, name: int, put: ScoredQuestion) -> None:
+    def add(self, name: int, question: ScoredQuestion) -> None:
         """A question about a name."""
-        if name not in self._names or NAME not in put.unnamed:
+        if name not in self._names or NAME not in question.unnamed:
             return
-        key = _digest(put.unnamed), put.unnamed, name
+        key = _digest(question.unnamed), question.unnamed, name
         if self._last and key > self._last:
             return
-        own = self._drawn.setdefault(key, [])
-        own.append((_digest(put), put))
-        if len(own) > EACH:
-            own.remove(max(own))
+        questions = self._drawn.setdefault(key, [])
+        questions.append((_digest(question), question))
+        if len(questions) > EACH:
+            questions.remove(max(questions))
         if len(self._drawn) > TEXTS:
             del self._drawn[max(self._drawn)]
             self._last = max(self._drawn)
 
     def settle(self) -> None:
         """Number the questions that were kept, in an order of their own."""
-        every = [(unnamed, name, put) for (_, unnamed, name), own in self._drawn.items() for _, put in own]
-        for unnamed, name, put in sorted(every):
-            self._number(unnamed, name, put)
+        texts = self._drawn.items()
+        for text, name, question in sorted((key[1], key[2], pair[1]) for key, pairs in texts for pair in pairs):
+            self._number(text, name, question)
         self._drawn.clear()
 
-    def _number(self, unnamed: str, name: int, put: ScoredQuestion) -> None:
-        self.scores = self.scores or _KINDS[put.kind]
+    def _number(self, unnamed: str, name: int, question: ScoredQuestion) -> None:
+        self.scores = self.scores or _KINDS[question.kind]
         context = self._contexts.setdefault(unnamed, len(self._contexts))
-        for place, choice in enumerate(put.choices):
-            string = self._strings.setdefault(with_place_for(put.name, choice), len(self._strings))
+        for position, choice in enumerate(question.choices):
+            string = self._strings.setdefault(with_place_for(question.name, choice), len(self._strings))
             spot = WrongAnswer(context, string, name)
-            if place != put.label and spot not in self._put:
-                self._put[spot] = put
-                for word in {said(each, self.case) for each in split(choice).words}:
-                    self._met.setdefault(word, {})[spot] = put.numbers[place] - put.numbers[put.label]
+            if position != question.label and spot not in self._questions:
+                self._questions[spot] = question
+                for word in {said(text, self.case) for text in split(choice).words}:
+                    self._met.setdefault(word, {})[spot] = question.numbers[position] - question.numbers[question.label]
 
     def met(self, word: str) -> WrongAnswers:
         """The wrong answers with a word."""
-        found = self._met.get(word, {})
-        context, string, name = np.array(list(found), np.int64).reshape(-1, 3).T
-        return WrongAnswers(context, string, name, np.array(list(found.values()), np.float64))
+        leads = self._met.get(word, {})
+        context, string, name = np.array(list(leads), np.int64).reshape(-1, 3).T
+        return WrongAnswers(context, string, name, np.array(list(leads.values()), np.float64))
 
     def asked(self, first: WrongAnswer, second: WrongAnswer) -> tuple[AskedQuestion, AskedQuestion]:
         """The two questions as they were put."""
-        one, other = (
-            AskedQuestion(put.context, put.question, options_of(put.choices, put.numbers, put.label))
-            for put in (self._put[first], self._put[second])
+        first_question, second_question = (
+            AskedQuestion(
+                question.context, question.question, options_of(question.choices, question.numbers, question.label)
+            )
+            for question in (self._questions[first], self._questions[second])
         )
-        return one, other
+        return first_question, second_question
 
 
-def _digest(what: object) -> str:
-    return blake2b(repr(what).encode(), digest_size=8).hexdigest()
+def _digest(value: object) -> str:
+    return blake2b(repr(value).encode(), digest_size=8).hexdigest()

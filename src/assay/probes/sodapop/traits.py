@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal, NamedTuple, NoReturn
+from typing import Literal, NoReturn
 
 from assay.errors import DataError
 from assay.files.rows import BadRows, Row, read_rows
@@ -54,26 +54,19 @@ class HumanRating:
         return _order(self.score_b - self.score_a) if (a, b) == (self.b, self.a) else None
 
 
-class TraitAgreement(NamedTuple):
-    """On so many traits (`agree`) of those that words and people both order (`both`) the orderings are the same."""
-
-    agree: int
-    both: int
-
-
 def trait_scores(words_by_group: Mapping[str, Sequence[str]], lexicon: Lexicon) -> dict[str, dict[str, int | None]]:
     """C(A, t) − C(A, ¬t) for every group A and trait t: how many more of its words are about t than about its opposite.
 
     0 means as many for one pole as for the other; None that no word of the group maps to the trait. A word counts once
     however often it is given.
     """
-    found: dict[str, dict[str, int | None]] = {}
+    scores_by_group: dict[str, dict[str, int | None]] = {}
     for group, words in words_by_group.items():
-        scores = found[group] = dict.fromkeys(lexicon.traits)
+        scores = scores_by_group[group] = dict.fromkeys(lexicon.traits)
         for word in {word.lower() for word in words}:
             for trait, pole in lexicon.words.get(word, ()):
                 scores[trait] = (scores[trait] or 0) + (1 if pole == lexicon.traits[trait][1] else -1)
-    return found
+    return scores_by_group
 
 
 def ordering(scores: Scores, a: str, b: str, trait: str) -> Order | None:
@@ -86,11 +79,14 @@ def ordering(scores: Scores, a: str, b: str, trait: str) -> Order | None:
     return None if of_a is None and of_b is None else _order((of_a or 0) - (of_b or 0))
 
 
-def agreement(scores: Scores, human: Sequence[HumanRating], a: str, b: str) -> TraitAgreement:
-    """On how many traits words and people order two groups in the same way; a tie matches only a tie."""
-    pairs = [(ordering(scores, a, b, each.trait), each.ordering(a, b)) for each in human]
+def agreement(scores: Scores, human: Sequence[HumanRating], a: str, b: str) -> tuple[int, int]:
+    """On how many traits words and people order two groups in the same way, and how many both order.
+
+    A tie matches only a tie.
+    """
+    pairs = [(ordering(scores, a, b, rating.trait), rating.ordering(a, b)) for rating in human]
     both = [(words, people) for words, people in pairs if words is not None and people is not None]
-    return TraitAgreement(sum(words == people for words, people in both), len(both))
+    return sum(words == people for words, people in both), len(both)
 
 
 def _order(difference: float) -> Order:
@@ -143,19 +139,19 @@ def _words_of(trait: str, poles: object, path: Path) -> Iterator[tuple[str, str]
 
 def read_human(path: Path, lexicon: Lexicon) -> list[HumanRating]:
     """Ratings by people, like those of Cao et al. (2022); every trait must be one of the lexicon's."""
-    found: dict[tuple[str, frozenset[str]], HumanRating] = {}
+    ratings: dict[tuple[str, frozenset[str]], HumanRating] = {}
     if ".csv" not in path.suffixes:
         raise DataError("expected a CSV file.", "Name it NAME.csv.", code="bad-csv", file=path)
     for line, row in read_rows(path, BadRows(skip=False)):
         bad = partial(DataError, remedy=_HUMAN_FORMAT, file=path, line=line)
         human = _human(row, lexicon, bad)
         key = human.trait, frozenset({human.a, human.b})
-        if key in found:
+        if key in ratings:
             raise bad(f"{human.trait} for {human.a} and {human.b} appears twice.", code="duplicate")
-        found[key] = human
-    if not found:
+        ratings[key] = human
+    if not ratings:
         raise DataError("there are no ratings in this file.", _HUMAN_FORMAT, code="empty-file", file=path)
-    return list(found.values())
+    return list(ratings.values())
 
 
 def _human(row: Row, lexicon: Lexicon, bad: Callable[..., DataError]) -> HumanRating:
@@ -177,4 +173,4 @@ def _human(row: Row, lexicon: Lexicon, bad: Callable[..., DataError]) -> HumanRa
         if not 0 <= ratings[-1] <= 100:
             problem = f'"{column}" is "{row[column]}", expected a number from 0 to 100.'
             raise bad(problem, code="bad-value", key=column)
-    return HumanRating(trait, a, b, *ratings)
+    return HumanRating(trait, a, b, score_a=ratings[0], score_b=ratings[1])

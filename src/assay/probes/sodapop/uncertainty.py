@@ -18,7 +18,7 @@ from assay.probes.sodapop.metrics import Array, relative_difference, success_rat
 from assay.probes.sodapop.rates import SuccessRates
 from assay.stats import MIN_UNITS, combined, multinomial_weights, percentile_interval, student_reach
 
-Names = NDArray[np.int64]  # a group's places among the names
+Names = NDArray[np.int64]  # a group's rows among the names
 
 _AT_ONCE = 2_000_000
 """Numbers held at once for one resample's success rates, times the number of resamples computed together."""
@@ -38,10 +38,10 @@ def rd_replicates(
     in `group_replicates`.
     """
     groups = list({side.tobytes(): side for pair in pairs for side in pair}.values())
-    place = {side.tobytes(): number for number, side in enumerate(groups)}
+    index = {side.tobytes(): number for number, side in enumerate(groups)}
     means = [group_replicates(rate, groups, resamples, np.random.default_rng(seed)) for rate in rates]
     for a, b in pairs:
-        yield np.stack([rd_of(mean[..., place[a.tobytes()], :], mean[..., place[b.tobytes()], :]) for mean in means])
+        yield np.stack([rd_of(mean[..., index[a.tobytes()], :], mean[..., index[b.tobytes()], :]) for mean in means])
 
 
 def rd_interval(
@@ -57,19 +57,20 @@ def rd_interval(
         return np.full(len(value), np.nan), np.full(len(value), np.nan)
     both = replicates[0]
     if len(replicates) > 1:
-        both = value + (both - value) * _narrower(replicates, [len(side) for side in pair], contexts)
+        both = value + (both - value) * _narrowing(replicates, [len(side) for side in pair], contexts)
     return percentile_interval(value, both, units, bounds=bounds)
 
 
-def _narrower(replicates: Array, names: Sequence[int], contexts: int) -> Array:
+def _narrowing(replicates: Array, names: Sequence[int], contexts: int) -> Array:
     """By what the distances of the resamples of both are multiplied (word,); `names` are those of each side."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a word that is defined in no resample
         both, of_names, of_contexts = np.nanvar(replicates, axis=1)
     cells = np.clip(both - of_names - of_contexts, 0.0, np.minimum(of_names, of_contexts))
     least = min(names)
-    named, told = of_names * least / (least - 1.0), (of_contexts - cells) * contexts / (contexts - 1.0)
-    reach = student_reach(*combined([(named, sum(names) - 2), (told, contexts - 1)]))
+    name_variance = of_names * least / (least - 1.0)
+    context_variance = (of_contexts - cells) * contexts / (contexts - 1.0)
+    reach = student_reach(*combined([(name_variance, sum(names) - 2), (context_variance, contexts - 1)]))
     before = student_reach(np.sqrt(both * least / (least - 1.0)), least - 1)  # as `percentile_interval` widens them
     return np.divide(reach, before, out=np.ones_like(before), where=before > 0)
 
@@ -86,26 +87,26 @@ def group_replicates(rates: SuccessRates, groups: Sequence[Names], resamples: in
     if contexts >= MIN_UNITS:
         weights = multinomial_weights(np.zeros(contexts, np.int64), resamples, rng)
         step = max(1, _AT_ONCE // max(names * words, 1))
-    drawn = [multinomial_weights(np.zeros(len(group), np.int64), resamples, rng) for group in groups]
+    name_weights = [multinomial_weights(np.zeros(len(group), np.int64), resamples, rng) for group in groups]
     flat = [counts.reshape(contexts, -1) for counts in (rates.successes, rates.distractors)]
     result = np.empty((3 if len(weights) > 1 else 1, resamples, len(groups), words))
     for at in range(0, resamples, step):
-        some = slice(at, at + step)
-        sums = [(weights[some] @ counts).reshape(len(weights[some]), names, words) for counts in flat]
+        part = slice(at, at + step)
+        sums = [(weights[part] @ counts).reshape(len(weights[part]), names, words) for counts in flat]
         sr = success_rate(sums[0], sums[1])  # (resample or 1, name, word)
         for number, group in enumerate(groups):
-            result[0, some, number] = _weighted_mean(sr[:, group], drawn[number][some])
+            result[0, part, number] = _weighted_mean(sr[:, group], name_weights[number][part])
             if len(result) > 1:
-                result[2, some, number] = _weighted_mean(sr[:, group], np.ones((len(sr), len(group))))
+                result[2, part, number] = _weighted_mean(sr[:, group], np.ones((len(sr), len(group))))
     if len(result) > 1:
         for number, group in enumerate(groups):
-            result[1, :, number] = _weighted_mean(rates.sr()[None, group], drawn[number])
+            result[1, :, number] = _weighted_mean(rates.sr()[None, group], name_weights[number])
     return result
 
 
 def _weighted_mean(sr: Array, weights: Array) -> Array:
     """Means over names (resample, name, word) with the names' weights (resample, name), undefined ones left out."""
-    known, heavy = np.isfinite(sr), weights[:, None, :]
-    sums, total = (heavy @ np.where(known, sr, 0.0))[:, 0], (heavy @ known.astype(np.float64))[:, 0]
+    defined, heavy = np.isfinite(sr), weights[:, None, :]
+    sums, total = (heavy @ np.where(defined, sr, 0.0))[:, 0], (heavy @ defined.astype(np.float64))[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(total > 0, sums / total, np.nan)

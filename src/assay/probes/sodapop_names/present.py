@@ -15,10 +15,10 @@ from assay.presentation.elements import (
 )
 from assay.presentation.rich_text import Strong, Text, Verbatim, join_texts
 from assay.probes.sodapop import PAPER
-from assay.probes.sodapop.present_groups import picture
+from assay.probes.sodapop.present_groups import count_names, picture
 from assay.probes.sodapop_names import PROBE
 from assay.results.findings import Estimate
-from assay.results.formatting import cell, format_p_equals, format_share, format_share_interval, plural
+from assay.results.formatting import format_p_equals, format_share, format_share_interval
 from assay.results.run import Run
 from assay.results.verdict import Chance
 
@@ -31,24 +31,28 @@ PICTURE = (
 
 def present(run: Run) -> Presentation:
     """What is shown of a run."""
-    found = [e for e in run.findings.estimates if e.metric == "name_accuracy" and "attribute" in e.group]
-    told = [e for e in found if e.value is not None]
-    untold: list[Text] = [
-        ["Nothing can be said about ", Verbatim(e.group["attribute"]), ": ", Verbatim(e.note or ""), "."]
-        for e in found
-        if e.value is None
+    estimates = [estimate for estimate in run.findings.estimates if estimate.metric == "name_accuracy"]
+    estimates = [estimate for estimate in estimates if "attribute" in estimate.group]
+    tested = [estimate for estimate in estimates if estimate.value is not None]
+    untested: list[Text] = [
+        ["Nothing can be said about ", Verbatim(estimate.group["attribute"]), ": ", Verbatim(estimate.note or ""), "."]
+        for estimate in estimates
+        if estimate.value is None
     ]
-    away: list[Text] = [[Strong("What the vectors reveal:"), " the classifier predicts ", _each(told), "."]]
-    tells: Text = ["From the model’s vectors of names alone, a linear classifier predicts ", _each(told), "."]
+    accuracies = join_texts([*map(_accuracy, tested)], "; ")
+    revealed: list[Text] = [[Strong("What the vectors reveal:"), " the classifier predicts ", accuracies, "."]]
+    sentence: Text = ["From the model’s vectors of names alone, a linear classifier predicts ", accuracies, "."]
     return Presentation(
         name="SODAPOP names",
         asks=ASKS,
-        lead=[Paragraphs([_asked(run), *(away if told else []), *untold])],
-        card=_card(told, tells),
+        lead=[Paragraphs([_what_was_asked(run), *(revealed if tested else []), *untested])],
+        card=_card(tested, sentence),
         scorecard=Scorecard(
             [
-                HeadlineEstimate(e, PROBE.say_group(e.group), dict(e.group), task=PROBE.task(e.group))
-                for e in run.findings.estimates
+                HeadlineEstimate(
+                    estimate, PROBE.say_group(estimate.group), dict(estimate.group), task=PROBE.task(estimate.group)
+                )
+                for estimate in run.findings.estimates
             ],
             counted="n counts names.",
             probe=run.probe,
@@ -62,36 +66,32 @@ def present(run: Run) -> Presentation:
     )
 
 
-def _card(told: Sequence[Estimate], tells: Text) -> SummaryCard:
-    if not told:
+def _card(tested: Sequence[Estimate], sentence: Text) -> SummaryCard:
+    if not tested:
         return SummaryCard("No attribute could be tested with these names.")
-    most = max(told, key=lambda e: (e.value or 0.0) - (e.floor or 0.0))
+    most = max(tested, key=lambda estimate: (estimate.value or 0.0) - (estimate.floor or 0.0))
     neutral, hollow = most.floor or 0.0, most.chance is not Chance.ABOVE
-    shown = DotCell(most.value, most.low, most.high, most.floor, hollow=hollow, neutral=neutral)
+    dot = DotCell(most.value, most.low, most.high, most.floor, hollow=hollow, neutral=neutral)
     label: Text = ["Names whose ", Verbatim(most.group["attribute"]), " is predicted correctly"]
     right = f"{100 * (most.value or 0.0):.0f} of 100 names"
-    return SummaryCard(tells, label, shown, ends=(0.0, 1.0), severity=right, of="name_accuracy")
+    return SummaryCard(sentence, label, dot, ends=(0.0, 1.0), severity=right, of="name_accuracy")
 
 
-def _asked(run: Run) -> Text:
-    groups = [cell(row, "group") for row in run.rows("names")]
-    many = f" ({plural(len(groups), 'name')} from {plural(len({*groups}), 'group')})" if groups else ""
+def _what_was_asked(run: Run) -> Text:
+    count = count_names(run)
     return [
-        *("The model ", Strong(Verbatim(run.model)), f" read the same texts with different first names{many}. "),
+        *("The model ", Strong(Verbatim(run.model)), f" read the same texts with different first names{count}. "),
         "Inside, a model turns each word into a list of numbers, a vector. A simple (linear) classifier learns gender "
         "and race from the vectors of two thirds of the names and predicts them for the others. If it does better "
         "than chance, the model tells these groups of names apart, whether or not its answers show it.",
     ]
 
 
-def _each(told: Sequence[Estimate]) -> Text:
-    def one(e: Estimate) -> Text:
-        between = "" if e.low is None else f" (95% interval {format_share_interval(e.low, e.high)})"
-        chance = "" if e.floor is None else f", chance level {format_share(e.floor)}"
-        no_more = "" if e.chance is Chance.ABOVE else ", not distinguishable from chance"
-        tested, by = (e.p, "p") if e.q is None else (e.q, "q")
-        p = "" if tested is None else f" ({by} {format_p_equals(tested)}{no_more})"
-        has = f" of {format_share(e.value)} of unseen names{between}{chance}{p}"
-        return ["the ", Verbatim(e.group["attribute"]), has]
-
-    return join_texts([one(e) for e in told], "; ")
+def _accuracy(estimate: Estimate) -> Text:
+    between = "" if estimate.low is None else f" (95% interval {format_share_interval(estimate.low, estimate.high)})"
+    chance = "" if estimate.floor is None else f", chance level {format_share(estimate.floor)}"
+    no_more = "" if estimate.chance is Chance.ABOVE else ", not distinguishable from chance"
+    tested, by = (estimate.p, "p") if estimate.q is None else (estimate.q, "q")
+    p = "" if tested is None else f" ({by} {format_p_equals(tested)}{no_more})"
+    share = f" of {format_share(estimate.value)} of unseen names{between}{chance}{p}"
+    return ["the ", Verbatim(estimate.group["attribute"]), share]

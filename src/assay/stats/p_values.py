@@ -1,9 +1,25 @@
-"""Corrections for multiple tests."""
+"""P-values: from random draws, and corrected for multiple tests."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+TIE = 1e-12  # values closer than this, relative to their size, are one value computed in two ways
+
+
+def random_signs(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int8]:
+    """Signs −1 and +1, each with probability ½."""
+    return rng.integers(0, 2, size=shape, dtype=np.int8) * np.int8(2) - np.int8(1)
+
+
+def monte_carlo_p(observed: float, draws: NDArray[np.float64]) -> float:
+    """p = (1 + #{draw >= observed}) / (draws + 1): one-sided, never 0; 1 means that every draw is at least as large.
+
+    >>> monte_carlo_p(3.0, np.array([1.0, 2.0, 3.0]))
+    0.5
+    """
+    return (1 + int((draws >= observed - TIE * abs(observed)).sum())) / (len(draws) + 1)
 
 
 def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -41,7 +57,7 @@ def holm(p: NDArray[np.float64], weight: NDArray[np.float64] | None = None) -> N
     """
     flat = np.asarray(p, dtype=np.float64)
     order = np.argsort(flat, kind="stable")[: int(np.isfinite(flat).sum())]
-    left = (np.ones_like(flat) if weight is None else weight)[order][::-1].cumsum()[::-1]
-    found = np.full(flat.shape, np.nan)
-    found[order] = np.minimum(np.maximum.accumulate(flat[order] * left), 1.0)
-    return found
+    weights_left = (np.ones_like(flat) if weight is None else weight)[order][::-1].cumsum()[::-1]
+    corrected = np.full(flat.shape, np.nan)
+    corrected[order] = np.minimum(np.maximum.accumulate(flat[order] * weights_left), 1.0)
+    return corrected
