@@ -51,18 +51,18 @@ def examples_of(
     """
     from assay.probes import probes
 
-    known = probes()
-    chosen = [probe for name, probe in known.items() if about not in known or name == about]
+    known_probes = probes()
+    chosen = [probe for name, probe in known_probes.items() if about not in known_probes or name == about]
     lines = [line for probe in chosen for line in probe.examples.get(command, ())]
-    text = f"examples:\n{'' if about in known else first}" + "".join(
-        f"  # {what}\n  {line}\n" if what else f"  {line}\n" for line, what in lines
+    text = f"examples:\n{'' if about in known_probes else first}" + "".join(
+        f"  # {purpose}\n  {line}\n" if purpose else f"  {line}\n" for line, purpose in lines
     )
     kinds: dict[type, list[str]] = {}  # probes that share a class of settings are listed together
     for probe in chosen:
         if (kind := settings(probe)) is not None:
             kinds.setdefault(kind, []).append(probe.name)
     listed = settings_listed(None, {" and ".join(names): kind for kind, names in kinds.items()}, about)
-    more = f"\nWhat each setting means: assay {command} PROBE --help\n" if kinds and about not in known else ""
+    more = f"\nWhat each setting means: assay {command} PROBE --help\n" if kinds and about not in known_probes else ""
     return f"{text}{between}\n{listed}{more}" if listed else text + between
 
 
@@ -74,8 +74,8 @@ def settings_listed(common: type | None, kinds: Mapping[str, type], about: str |
     from assay.config.settings import explained, help_of
 
     if about is not None and about in kinds:
-        own = "".join(f"  {entry}\n{filled(what, '      ')}" for entry, what in explained(kinds[about]))
-        return f"settings of {about} (--set key=value):\n{own}"
+        entries = "".join(f"  {entry}\n{filled(meaning, '      ')}" for entry, meaning in explained(kinds[about]))
+        return f"settings of {about} (--set key=value):\n{entries}"
     shared = help_of(common) if common else []
     parts = {"settings": shared} if shared else {}
     parts |= {

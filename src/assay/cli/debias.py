@@ -55,7 +55,7 @@ def call(options: argparse.Namespace) -> int:
         evaluate = None
         if options.eval is not None:
             evaluate = EvaluateOn(Path(options.eval), options.device, options.seed, progress)
-        made = debias(
+        result = debias(
             options.method,
             options.model,
             options.out,
@@ -70,9 +70,9 @@ def call(options: argparse.Namespace) -> int:
             progress=progress,
         )
     if options.json:
-        write(json.dumps(made.report, indent=1, ensure_ascii=False) + "\n", None)
+        write(json.dumps(result.report, indent=1, ensure_ascii=False) + "\n", None)
         return 0
-    print(*summary(made.report), f"Model: hf:{made.folder}", sep="\n")
+    print(*summary(result.report), f"Model: hf:{result.folder}", sep="\n")
     return 0
 
 
@@ -117,6 +117,5 @@ def _probe_lines(report: Mapping[str, Any]) -> Iterator[str]:
             f"accuracy of a linear probe: {accuracy[0]:.3f} before, {accuracy[min(1, rounds)]:.3f} after round 1, "
             f"{accuracy[-1]:.3f} after round {rounds}; chance level {probe['majority']:.3f}"
         )
-    for name, said in (("held_out", "on held-out sentences"), ("first_token", "from the first token alone")):
-        told = probe[name]
-        yield (f"{said}: {told['before']:.3f} before, {told['after']:.3f} after; chance level {told['majority']:.3f}")
+    for key, label in (("held_out", "on held-out sentences"), ("first_token", "from the first token alone")):
+        yield "{label}: {before:.3f} before, {after:.3f} after; chance level {majority:.3f}".format(label=label, **probe[key])

@@ -47,8 +47,8 @@ def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]
     yield "endpoint", spec.place
     yield "model", endpoint.model
     yield "key", f"in {endpoint.key_env}" if endpoint.key_env else "none is sent"
-    for each in endpoint.found:
-        name, _, words = each.partition(": ")
+    for line in endpoint.found:
+        name, _, words = line.partition(": ")
         yield name, words
     yield "abilities", ", ".join(sorted(spec.abilities)) or "none"
     if endpoint.ways:

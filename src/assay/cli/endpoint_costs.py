@@ -33,8 +33,8 @@ def say_spent(spending: Spending) -> None:
     billed = f"{spending.input_tokens:,} input and {spending.output_tokens:,} output tokens{cost}"
     print(f"requests: {spending.used:,} answered, {spending.sent:,} of them sent now: {billed}", file=sys.stderr)
     if spending.cut_off:
-        what = f"{plural(spending.cut_off, 'request')} had no reply yet when asking ended, and may be billed, too"
-        print(f"note: {what}", file=sys.stderr)
+        note = f"{plural(spending.cut_off, 'request')} had no reply yet when asking ended, and may be billed, too"
+        print(f"note: {note}", file=sys.stderr)
     if spending.budget is not None:
         print(f"budget of ${spending.budget:g}: {spending.of_budget()}", file=sys.stderr)
 
@@ -48,22 +48,26 @@ def dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spend
     from assay.runs.dry_run import expect_calls
     from assay.runs.tour import MissingProbes, answerable, expect_tour
 
-    how = replace(common["options"], send=bool(options.trial))
+    options_used = replace(common["options"], send=bool(options.trial))
     data = data_path(common["data"])
     request = Request(common["preset"], common["limit"], common["seed"], common["settings"], data, common["skip_bad"])
     if options.probe is not None:
-        calls = expect_calls(options.model, options.probe, request, how, trial=options.trial or 0, spending=spending)
+        calls = expect_calls(
+            options.model, options.probe, request, options_used, trial=options.trial or 0, spending=spending
+        )
         print_stages(calls.stages)
         _say([calls], spending)
         return 0
     telling = AuditPrinter(options.model)
-    told = MissingProbes(telling)
-    able = answerable(find_model(options.model, how), told)
-    every = expect_tour(options.model, able, request, how, told, trial=options.trial or 0, spending=spending)
-    for name, calls in every.items():
+    missing = MissingProbes(telling)
+    able = answerable(find_model(options.model, options_used), missing)
+    estimates = expect_tour(
+        options.model, able, request, options_used, missing, trial=options.trial or 0, spending=spending
+    )
+    for name, calls in estimates.items():
         print(f"{name}: {calls.requests:,} requests{_limited(calls)}")
         print_stages(calls.stages)
-    _say([*every.values()], spending)
+    _say([*estimates.values()], spending)
     return telling.ended()
 
 
@@ -73,31 +77,33 @@ def _limited(calls: RequestEstimate) -> str:
 
 def say_tour(calls: Mapping[str, RequestEstimate], spending: Spending) -> int:
     """Print to standard error what the tour is about to send; returns the number of requests."""
-    parts = ", ".join(f"{name} {each.requests:,}{_limited(each)}" for name, each in calls.items())
+    parts = ", ".join(f"{name} {estimate.requests:,}{_limited(estimate)}" for name, estimate in calls.items())
     print(f"requests by probe: {parts}", file=sys.stderr)
     _say([*calls.values()], spending, file=sys.stderr)
     return sum(call.unsent for call in calls.values())
 
 
-def _say(every: Sequence[RequestEstimate], spending: Spending, file: Any = None) -> None:
+def _say(estimates: Sequence[RequestEstimate], spending: Spending, file: Any = None) -> None:
     say = partial(print, file=file)
-    if any(calls.spec.endpoint is not None and calls.spec.endpoint.assumed for calls in every):
+    if any(calls.spec.endpoint is not None and calls.spec.endpoint.assumed for calls in estimates):
         say("What this endpoint can do is not known yet; counted as answer=letters. `assay doctor --model` tests it.")
-    requests, unsent = sum(calls.requests for calls in every), sum(calls.unsent for calls in every)
+    requests, unsent = sum(calls.requests for calls in estimates), sum(calls.unsent for calls in estimates)
     say(f"requests: {requests:,}; {requests - unsent:,} of them are already answered and stored")
-    read, written = (sum(each) for each in zip(*(calls.tokens for calls in every), strict=True))
-    tried = [calls.tried for calls in every if calls.tried]
-    how = "measured in the trial" if tried else "estimated"
-    say(f"to send: {unsent:,}, with about {read:,.0f} input and at most {written:,.0f} output tokens ({how})")
+    read, output = (sum(counts) for counts in zip(*(calls.tokens for calls in estimates), strict=True))
+    tried = [calls.tried for calls in estimates if calls.tried]
+    source = "measured in the trial" if tried else "estimated"
+    say(
+        f"to send: {unsent:,}, with about {read:,.0f} input and at most {output:,.0f} output tokens ({source})"
+    )
     if spending.price is not None:
-        say(f"cost: about ${spending.price.usd(read, written):.4f}")
+        say(f"cost: about ${spending.price.usd(read, output):.4f}")
     else:
         say("cost: unknown; pass the price of a million tokens with --price IN,OUT")
-    for calls in every:
+    for calls in estimates:
         if calls.sees:
             say(f"a run of this size finds, in four of five runs: {calls.sees} (docs/run-size.md)")
-    for each in tried:
-        _say_tried(each, unsent)
+    for trial in tried:
+        _say_tried(trial, unsent)
 
 
 def _say_tried(tried: TrialRun, unsent: int) -> None:

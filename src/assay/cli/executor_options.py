@@ -17,20 +17,22 @@ LOCAL = "local"
 
 def add_where(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    where = "where to compute: local (this process), ray (workers on this machine), ray:ADDRESS (a Ray cluster) or "
-    where += "work:DIR (the workers that `assay work DIR` starts)"
-    add("--executor", metavar="NAME", default=LOCAL, help=where)
+    description = (
+        "where to compute: local (this process), ray (workers on this machine), ray:ADDRESS (a Ray cluster) or "
+    )
+    description += "work:DIR (the workers that `assay work DIR` starts)"
+    add("--executor", metavar="NAME", default=LOCAL, help=description)
     room = "with ray: how many workers; auto, the default: as many as there is room for"
     add("--workers", type=_count, metavar="N", help=room)
     add("--gpus-per-worker", type=float, metavar="G", help="with ray: GPUs of each worker (1 for a model on a GPU)")
 
 
-def _count(given: str) -> int | str:
+def _count(text: str) -> int | str:
     """A number of workers, or auto."""
     try:
-        return given if given == "auto" else int(given)
+        return text if text == "auto" else int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{given!r} is neither a number nor auto") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor auto") from None
 
 
 @contextmanager
@@ -38,9 +40,9 @@ def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
     """The executor that the options name, closed at the end."""
     from assay.runs.audit import new_executor
 
-    for option, given, least in (("workers", options.workers, 1), ("gpus-per-worker", options.gpus_per_worker, 0)):
-        if isinstance(given, int | float) and given < least:
-            problem = f"--{option} is {given:g}, expected at least {least}."
+    for option, value, least in (("workers", options.workers, 1), ("gpus-per-worker", options.gpus_per_worker, 0)):
+        if isinstance(value, int | float) and value < least:
+            problem = f"--{option} is {value:g}, expected at least {least}."
             raise UsageError(problem, f"--{option} {least}", code="bad-option", key=option)
     workers = None if options.workers == "auto" else options.workers
     key_env = getattr(options, "key_env", None) or ""  # not every command that asks models has it

@@ -63,9 +63,11 @@ def call(options: argparse.Namespace) -> int:
     if options.format == PAGE and options.out:
         problem = "--out cannot be used with --format html: the page is written into the run folder."
         raise UsageError(problem, "Omit --out.", code="bad-option", key="out")
-    known = (PAGE, *FORMATS)
-    if options.format not in known:
-        problem = f"--format is {options.format!r}, expected one of {', '.join(known)}{suggest(options.format, known)}"
+    formats = (PAGE, *FORMATS)
+    if options.format not in formats:
+        problem = (
+            f"--format is {options.format!r}, expected one of {', '.join(formats)}{suggest(options.format, formats)}"
+        )
         raise UsageError(problem, "--format md", code="bad-option", key="format")
     folder = Path(options.folder)
     runs = open_runs(folder)

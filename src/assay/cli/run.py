@@ -44,7 +44,7 @@ def examples(about: str | None) -> str:
     presets = "\npresets (questions asked of the model):\n"
     for probe in probes().values():
         if about in (None, probe.name) or about not in probes():
-            lines = [filled(f"{preset:9} {what}", "    ", 14) for preset, what in probe.presets.items()]
+            lines = [filled(f"{preset:9} {description}", "    ", 14) for preset, description in probe.presets.items()]
             presets += f"  {probe.name}\n{''.join(lines)}"
     return examples_of(NAME, lambda probe: probe.settings, about, tour, presets)
 
@@ -195,8 +195,8 @@ def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argpa
         return
     print(f"Time ({duration(seconds)} in total):", file=sys.stderr)
     for run in runs:
-        whole, asking, analysing = (run.info.timings[part] for part in ("run", "asking", "analysing"))
-        print(f"  {run.probe:14} {whole:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}", file=sys.stderr)
+        total, asking, analysing = (run.info.timings[part] for part in ("run", "asking", "analysing"))
+        print(f"  {run.probe:14} {total:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}", file=sys.stderr)
     rest = seconds - sum(run.info.timings["run"] for run in runs)
     print(f"  {'pages, loading':14} {max(0, rest):5.0f} s", file=sys.stderr)
     print(file=sys.stderr, flush=True)
@@ -219,18 +219,18 @@ def next_commands(runs: Sequence[Run], options: argparse.Namespace, add_options:
     of everything unless no run that was asked would gain from it.
     """
     verdicts = [(run, run.findings.verdict) for run in runs]
-    found = []
+    commands = []
     for run, verdict in verdicts:
         if verdict is not None and verdict.next:
-            own: dict[str, Any] = {"probe": run.probe}
+            values: dict[str, Any] = {"probe": run.probe}
             if len(runs) > 1 and options.out is not None:
-                own["out"] = f"{options.out.rstrip('/')}-{run.probe}"
+                values["out"] = f"{options.out.rstrip('/')}-{run.probe}"
             purpose = f"Next ({run.probe})" if len(runs) > 1 else "Next"
-            command = command_with(verdict.next, argparse.Namespace(**{**vars(options), **own}), add_options)
-            found.append((purpose, command))
+            command = command_with(verdict.next, argparse.Namespace(**{**vars(options), **values}), add_options)
+            commands.append((purpose, command))
     gain = any(verdict is None or not (verdict.next or verdict.says in SETTLED) for _, verdict in verdicts)
     larger = larger_command(options, add_options) if gain else ""
-    return [*found, *([("Larger sample", larger)] if larger else [])]
+    return [*commands, *([("Larger sample", larger)] if larger else [])]
 
 
 def command_with(step: str, options: argparse.Namespace, add_options: AddOptions) -> str:
@@ -246,8 +246,8 @@ def command_with(step: str, options: argparse.Namespace, add_options: AddOptions
     parser = argparse.ArgumentParser(add_help=False)
     add_options(parser)
     words = shlex.split(step)
-    given, _ = parser.parse_known_args(words)
-    changed = {name: value for name, value in vars(given).items() if value != parser.get_default(name)}
+    current, _ = parser.parse_known_args(words)
+    changed = {name: value for name, value in vars(current).items() if value != parser.get_default(name)}
     if settings := changed.get("set"):
         keys = {pair.partition("=")[0] for pair in settings}
         changed["set"] = [*(pair for pair in options.set if pair.partition("=")[0] not in keys), *settings]
@@ -297,5 +297,5 @@ def _words(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iter
         elif action.nargs == 0:
             yield action.option_strings[0]
         else:
-            for each in value if isinstance(value, list) else [value]:
-                yield from (action.option_strings[0], str(each))
+            for item in value if isinstance(value, list) else [value]:
+                yield from (action.option_strings[0], str(item))

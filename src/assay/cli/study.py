@@ -85,10 +85,10 @@ def call(options: argparse.Namespace) -> int:
     if options.jobs > 1 and options.executor != LOCAL:
         problem = f"--jobs {options.jobs} starts steps side by side, each in a process that has no workers of its own."
         raise UsageError(problem, "Omit --jobs: the workers are busy with one step.", code="bad-option", key="jobs")
-    given = {name: getattr(options, name) for name in ("file", "out", "data", "only", "device", "dtype", "jobs")}
+    arguments = {name: getattr(options, name) for name in ("file", "out", "data", "only", "device", "dtype", "jobs")}
     with executor_of(options) as executor, shown_progress() as progress:
         makers = None if options.executor == LOCAL else StudyActions(audit=partial(audit, executor=executor))
-        done = study(**given, progress=progress, told=_teller(), makers=makers)
+        done = study(**arguments, progress=progress, told=_teller(), makers=makers)
     if options.json:
         write(json.dumps(done.record, indent=1, ensure_ascii=False) + "\n", None)
     _print_failures(done)
@@ -130,8 +130,8 @@ def _teller() -> Any:
 
     class StudyPrinter(StudyListener):
         def begins(self, step: Step, number: int, total: int, state: StepState) -> None:
-            said = f"[{number}/{total}] {step}"
-            print(f"{said} ({state.value})" if state is not StepState.NEW else said, file=sys.stderr, flush=True)
+            line = f"[{number}/{total}] {step}"
+            print(f"{line} ({state.value})" if state is not StepState.NEW else line, file=sys.stderr, flush=True)
 
         def moved(self, step: Step, place: Path) -> None:
             print(

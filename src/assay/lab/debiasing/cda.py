@@ -77,9 +77,9 @@ class AugmentedTexts:
 
     def __call__(self) -> Iterator[str]:
         pairs, any_yet = self._pairs(), False
-        while some := list(islice(pairs, _AT_ONCE)):
+        while chunk := list(islice(pairs, _AT_ONCE)):
             any_yet = True
-            yield from clipped([text for pair in some for text in pair], self.tokenizer, self.room)
+            yield from clipped([text for pair in chunk for text in pair], self.tokenizer, self.room)
         if not any_yet:
             raise _no_words(self.corpus, self.attribute)
 

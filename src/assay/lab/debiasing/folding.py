@@ -75,15 +75,20 @@ def find_places(model: Any, inputs: Inputs) -> FoldingLayers:
         raise _refused(model, "it has no encoder with one last hidden state")
     writers = [
         name
-        for name, found in outputs.items()
-        if name.startswith(f"{base}.") and len(found) == 1 and found[0] is not None and _same(found[0], states)
+        for name, states_given in outputs.items()
+        if name.startswith(f"{base}.")
+        and len(states_given) == 1
+        and states_given[0] is not None
+        and _same(states_given[0], states)
     ]
     outermost = sorted(writers, key=lambda name: name.count("."))
     writer = next((name for name in outermost if _decides(model, name, inputs, states)), None)
     if writer is None:
         raise _refused(model, "no module of its encoder gives the last hidden state")
-    known = {row.tobytes() for row in states.reshape(-1, states.shape[-1]).cpu().numpy()}
-    readers = [name for name, found in linear_inputs.items() if any(_of(each, known) for each in found)]
+    vectors = {row.tobytes() for row in states.reshape(-1, states.shape[-1]).cpu().numpy()}
+    readers = [
+        name for name, inputs_read in linear_inputs.items() if any(_of(values, vectors) for values in inputs_read)
+    ]
     if not readers:
         raise _refused(model, "no linear layer reads its last hidden state")
     _require_own_weights(model, readers)
@@ -112,9 +117,11 @@ def fold(model: Any, projection: NDArray[np.floating], places: FoldingLayers, in
         remedy = "The head does not use what would be removed, so there is nothing to debias."
         raise ModelError(problem, remedy, code="bad-model", key=next(iter(changes)))
     with torch.inference_mode():
-        found = _logits(model(**inputs))
+        folded = _logits(model(**inputs))
     for name, logits in expected.items():
-        if not bool(torch.allclose(logits, found[name], rtol=0, atol=_TOLERANCE * max(1.0, float(logits.abs().max())))):
+        if not bool(
+            torch.allclose(logits, folded[name], rtol=0, atol=_TOLERANCE * max(1.0, float(logits.abs().max())))
+        ):
             inside = f"with the projection in {', '.join(places.readers)}"
             raise _refused(model, f"{inside}, {name} is not what it should be")
     return changes
@@ -147,13 +154,13 @@ def projecting(model: Any, projection: NDArray[np.floating], writer: str) -> Ite
 def _decides(model: Any, writer: str, inputs: Inputs, states: Tensor) -> bool:
     """Whether a hook there changes the last hidden state. DeBERTa's encoder gives it twice, and only one is read on."""
     _, torch = libraries()
-    found: list[Tensor | None] = []
-    listening = {model.base_model: lambda module, args, output: found.append(_hidden(output))}
+    changed: list[Tensor | None] = []
+    listening = {model.base_model: lambda module, args, output: changed.append(_hidden(output))}
     with _hooked(listening), torch.inference_mode(), projecting(model, -np.eye(states.shape[-1]), writer):
         model(**inputs)
-    if found[0] is None or found[0].shape != states.shape:
+    if changed[0] is None or changed[0].shape != states.shape:
         return False
-    return bool(torch.allclose(found[0], -states, rtol=1e-3, atol=1e-3 * float(states.abs().max())))
+    return bool(torch.allclose(changed[0], -states, rtol=1e-3, atol=1e-3 * float(states.abs().max())))
 
 
 def _hidden(output: Any) -> Tensor | None:
@@ -177,14 +184,14 @@ def _logits(output: Any) -> dict[str, Tensor]:
     return {name: values for name, values in output.items() if name.endswith("logits")}
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and bool((one == other).all())
+def _same(first: Tensor, second: Tensor) -> bool:
+    return first.shape == second.shape and bool((first == second).all())
 
 
-def _of(values: Tensor, known: set[bytes]) -> bool:
+def _of(values: Tensor, vectors: set[bytes]) -> bool:
     """Whether all vectors that a layer read are vectors of the last hidden state: of every token, or of one each."""
     rows = values.reshape(-1, values.shape[-1]).cpu().numpy()
-    return all(row.tobytes() in known for row in rows)
+    return all(row.tobytes() in vectors for row in rows)
 
 
 def _require_own_weights(model: Any, readers: list[str]) -> None:
@@ -196,5 +203,7 @@ def _require_own_weights(model: Any, readers: list[str]) -> None:
             raise _refused(model, f"{reader}, which reads the last hidden state, shares its weights with {others[0]}")
 
 
-def _refused(model: Any, why: str) -> ModelError:
-    return ModelError(f"a projection cannot be folded into {type(model).__name__}: {why}.", _REMEDY, code="unsupported")
+def _refused(model: Any, reason: str) -> ModelError:
+    return ModelError(
+        f"a projection cannot be folded into {type(model).__name__}: {reason}.", _REMEDY, code="unsupported"
+    )

@@ -53,12 +53,18 @@ class SplitSettings:
 def chosen_of(method: DebiasMethod, given: Mapping[str, str]) -> SplitSettings:
     """A method's settings, checked; bias-bench's values where none are given."""
     read = method.read_settings(given)
-    of_training = {each.name for each in fields(MaskSettings)}
-    own = {each.name: getattr(read, each.name) for each in fields(read) if each.name not in of_training}
+    of_training = {setting_field.name for setting_field in fields(MaskSettings)}
+    method_settings = {
+        setting_field.name: getattr(read, setting_field.name)
+        for setting_field in fields(read)
+        if setting_field.name not in of_training
+    }
     training = {"batch": str(read.batch), "accumulate": str(read.accumulate)}
     if "epochs" not in given:  # epochs mean whole passes
         training["max_steps"] = str(read.max_steps)
-    return SplitSettings(own, training | {key: str(text) for key, text in given.items() if key in of_training})
+    return SplitSettings(
+        method_settings, training | {key: str(text) for key, text in given.items() if key in of_training}
+    )
 
 
 class FurtherTraining(ABC):
@@ -98,9 +104,9 @@ class FurtherTraining(ABC):
         require_device(job.device)
         with opened_base(job.model, MASK, job.device) as base:
             training = self.training(base)
-            settings, given = settings_of(MASK, None, training)
+            settings, given_names = settings_of(MASK, None, training)
             loaded = load_base(base, MASK, settings, job.seed)
-            settings, _ = MASK.fitted(settings, given, loaded.longest, base.name)
+            settings, _ = MASK.fitted(settings, given_names, loaded.longest, base.name)
             rates = {name: getattr(loaded.model.config, name) for name in loaded.restore if "dropout" in name}
             notes = self.notes(rates, loaded.restore)
             texts = self.texts(loaded, settings.length)
@@ -114,12 +120,12 @@ class FurtherTraining(ABC):
             }
             del loaded  # the training loads its own
             work = _work_folder(job, [about, training, base.digest, base.device])
-            if (there := read_noted(work / DONE)).get("kind") == "debiased":  # it was killed at the end
-                return _moved(job, work, there)
-            there = finished(work)  # or after its training
+            if (trained := read_noted(work / DONE)).get("kind") == "debiased":  # it was killed at the end
+                return _moved(job, work, trained)
+            trained = finished(work)  # or after its training
             before = None if job.evaluate is None else job.evaluate(Path(base.place))
-            how: dict[str, Any] = {name: getattr(job, name) for name in ("seed", "device", "dtype", "progress")}
-            info = there or train("mask", job.model, texts, work, settings=training, about=about, **how).info
+            options: dict[str, Any] = {name: getattr(job, name) for name in ("seed", "device", "dtype", "progress")}
+            info = trained or train("mask", job.model, texts, work, settings=training, about=about, **options).info
             architecture, changed = _require_change(base, work, settings, job.seed)
             self.finish(work, rates)
             after = None if job.evaluate is None else job.evaluate(work)
@@ -169,7 +175,7 @@ def _require_change(base: ModelSpec, work: Path, settings: TrainingSettings, see
     with opened_base(f"hf:{work}", MASK, "cpu") as result:
         old = load_base(base, MASK, settings, seed).model
         new = load_base(result, MASK, replace(settings, head="keep"), seed).model
-    inside = {id(each) for each in new.base_model.parameters()}
+    inside = {id(parameter) for parameter in new.base_model.parameters()}
     sums = {"encoder": [0.0, 0.0], "head": [0.0, 0.0]}
     for (_, before), (_, after) in zip(old.named_parameters(), new.named_parameters(), strict=True):
         part = sums["encoder" if id(after) in inside else "head"]
@@ -186,9 +192,9 @@ def _require_change(base: ModelSpec, work: Path, settings: TrainingSettings, see
 def _moved(job: DebiasJob, work: Path, report: Mapping[str, Any]) -> DebiasResult:
     """Give the finished folder its name; nothing is left of other attempts."""
     require_new(job.out)
-    own = re.compile(rf"\.{re.escape(job.out.name)}\.[0-9a-f]{{12}}\.training")
-    for other in work.parent.iterdir():
-        if own.fullmatch(other.name) and other != work:
-            shutil.rmtree(other, ignore_errors=True)
+    work_name = re.compile(rf"\.{re.escape(job.out.name)}\.[0-9a-f]{{12}}\.training")
+    for folder in work.parent.iterdir():
+        if work_name.fullmatch(folder.name) and folder != work:
+            shutil.rmtree(folder, ignore_errors=True)
     rename_folder(work, job.out)  # last: repeating what was killed before that goes on
     return DebiasResult(job.out, report)

@@ -51,8 +51,8 @@ def learnt(
     job: DebiasJob, settings: InlpSettings, attribute: AttributeWords, corpus: Corpus, vectors: Vectors
 ) -> ProjectionFit:
     """The directions of linear classifiers of sentences with words of one class, of the other, or of none."""
-    how = replace(settings.choosing(job.seed), clip=settings.clip == "random", least_words=settings.least_words)
-    kinds = kinds_of_sentences(corpus, attribute, how, job.progress)
+    selection = replace(settings.choosing(job.seed), clip=settings.clip == "random", least_words=settings.least_words)
+    kinds = kinds_of_sentences(corpus, attribute, selection, job.progress)
     features, firsts = vectors([text for texts in kinds.texts.values() for text in texts])
     labels = np.repeat(np.arange(len(kinds.texts)), [len(texts) for texts in kinds.texts.values()])
     rest, test = split(labels, job.seed)
@@ -106,7 +106,7 @@ def inlp(
         require_some_left(rounds, classes, width)
     majority = majority_rate(dev_labels)
     enough = majority + _ONE_SIDED_95 * sqrt(majority * (1 - majority) / len(dev_labels))
-    train, dev = (np.asarray(each, np.float64) for each in (features, dev_features))
+    train, dev = (np.asarray(vectors, np.float64) for vectors in (features, dev_features))
     basis: Floats = np.zeros((0, width))
     accuracy, ranks, unfinished = [], [0], 0
     for number in range(rounds + 1):
@@ -144,13 +144,13 @@ def rounds(report: Mapping[str, Any]) -> list[str]:
     """For the card: how well classifiers did after some rounds."""
     probe = report["probe"]
     last = len(probe["directions"]) - 1
-    shown = sorted({0, *(number for number in (1, 2, 5, 10, 20, 40) if number < last), last})
-    rows = [[number, probe["directions"][number], f"{probe['accuracy'][number]:.3f}"] for number in shown]
+    numbers = sorted({0, *(number for number in (1, 2, 5, 10, 20, 40) if number < last), last})
+    rows = [[number, probe["directions"][number], f"{probe['accuracy'][number]:.3f}"] for number in numbers]
     ending = f"All rounds are in assay.json; guessing gives {probe['majority']:.3f}."
     if probe["unfinished"]:
         ending += f" In {probe['unfinished']} of {last} rounds the classifier's training did not converge."
-    said = "On development sentences, after some of the rounds:"
-    return ["", said, "", *table(("rounds", "directions removed", "accuracy"), rows), "", ending]
+    intro = "On development sentences, after some of the rounds:"
+    return ["", intro, "", *table(("rounds", "directions removed", "accuracy"), rows), "", ending]
 
 
 METHOD = DebiasMethod(

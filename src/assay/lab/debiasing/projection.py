@@ -52,8 +52,8 @@ class ProjectionSettings:
 
     def choosing(self, seed: int) -> SentenceSelection:
         """How sentences are chosen."""
-        lower, whole = self.case == "lower", self.match == "token"
-        return SentenceSelection(limit=self.sentences, lower=lower, whole_tokens=whole, seed=seed)
+        lower, whole_tokens = self.case == "lower", self.match == "token"
+        return SentenceSelection(limit=self.sentences, lower=lower, whole_tokens=whole_tokens, seed=seed)
 
     def require_some_left(self, attribute: AttributeWords, width: int) -> None:
         """Refuse what would leave no direction of a model of this width."""
@@ -95,23 +95,23 @@ def project(
         before = None if job.evaluate is None else job.evaluate(Path(spec.place))
         limit = max_length(tokenizer, model)
         length = min(settings.length or limit, limit)
-        how: dict[str, Any] = {"length": length, "progress": job.progress, "label": f"{job.method.name}: vectors"}
-        found = learnt(job, settings, attribute, corpus, partial(sentence_vectors, model, tokenizer, **how))
-        removed = found.removed
+        reading: dict[str, Any] = {"length": length, "progress": job.progress, "label": f"{job.method.name}: vectors"}
+        learned = learnt(job, settings, attribute, corpus, partial(sentence_vectors, model, tokenizer, **reading))
+        removed = learned.removed
         head = {"head": settings.head} if job.model == "builtin" else {"revision": spec.revision}
         report: dict[str, Any] = job.report(attribute, corpus.digest) | {
             "model": {"name": without_folders(spec.name), "digest": spec.digest, **head},
             "architecture": type(model).__name__,
             "settings": asdict(settings),
             "device": spec.device,
-            "sentences": found.sentences,
+            "sentences": learned.sentences,
             "removed": {"directions": len(removed.basis), "of": removed.basis.shape[1], "share": removed.share},
             "probe": {
                 "accuracy": removed.accuracy,
                 "directions": removed.ranks,
                 "majority": removed.majority,
                 "unfinished": removed.unfinished,
-                **found.told,
+                **learned.told,
             },
             "folded_into": fold(model, removed.projection, places, inputs),
             "scores": None,
@@ -175,13 +175,13 @@ def _card(job: DebiasJob, report: Mapping[str, Any], rounds: list[str]) -> str:
     held_out, first = probe["held_out"], probe["first_token"]
     share = removed["share"]
     of_variance = "" if share is None else f", which have {share:.1%} of the variance between counterparts"
-    used, there = (listed(sentences[which], "{1:,} {0}") for which in ("used", "there"))
+    used, available = (listed(sentences[which], "{1:,} {0}") for which in ("used", "there"))
     facts = {
-        "sentences": f"{used}; the corpus has {there}",
+        "sentences": f"{used}; the corpus has {available}",
         "removed": f"{removed['directions']} of {removed['of']} directions{of_variance}",
         "folded into": listed(report["folded_into"], "`{}` (changed by {:.1%})"),
     }
-    told = [
+    paragraphs = [
         "A linear classifier of the attribute, trained on the encoder's mean vectors of sentences, is right for "
         f"{held_out['before']:.3f} of the test sentences before and {held_out['after']:.3f} after; guessing gives "
         f"{held_out['majority']:.3f}.",
@@ -190,5 +190,5 @@ def _card(job: DebiasJob, report: Mapping[str, Any], rounds: list[str]) -> str:
         f"{first['before']:.3f} before and {first['after']:.3f} after: what is gone from the mean may still be there.",
         *rounds,
     ]
-    sections = {"What a linear probe can still predict": told}
+    sections = {"What a linear probe can still predict": paragraphs}
     return debiased_card(job.method, report, _DID, facts, sections, _LIMITS)

@@ -115,11 +115,11 @@ class Swapper:
 
     def swapped(self, text: str, to: Sequence[int]) -> str:
         """The text with each word of class c replaced by that of class to[c]."""
-        kept, done = [], 0
+        parts, done = [], 0
         for start, end, new in self._changes(text, to):
-            kept += [text[done:start], new]
+            parts += [text[done:start], new]
             done = end
-        return "".join((*kept, text[done:]))
+        return "".join((*parts, text[done:]))
 
     def _changes(self, text: str, to: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         """From where to where the text changes, and what is there then."""
@@ -130,24 +130,24 @@ class Swapper:
 
     def _add(self, words: tuple[str, ...]) -> None:
         """Make a tuple known in three ways of writing; one that reads like another word (I: also I) is left out."""
-        ways = dict.fromkeys((words, tuple(map(_capital, words)), tuple(word.upper() for word in words)))
+        spellings = dict.fromkeys((words, tuple(map(_capital, words)), tuple(word.upper() for word in words)))
         roles = frozenset.intersection(*(frozenset(_ROLES.get(word, ())) for word in words))
         taken: set[str] = set()
-        for way in ways:
-            meant = zip(way, words, strict=True)
-            if taken.isdisjoint(way) and all(self._meant.get(written, word) == word for written, word in meant):
-                taken |= set(way)
-                self._meant |= dict(zip(way, words, strict=True))
-                for kind, word in enumerate(way):
+        for spelling in spellings:
+            meant = zip(spelling, words, strict=True)
+            if taken.isdisjoint(spelling) and all(self._meant.get(spelt, word) == word for spelt, word in meant):
+                taken |= set(spelling)
+                self._meant |= dict(zip(spelling, words, strict=True))
+                for kind, word in enumerate(spelling):
                     self._places.setdefault(word, []).append((len(self._words), kind))
-                self._words.append(way)
+                self._words.append(spelling)
                 self._roles.append(roles)
 
     def _replaced(self, text: str, match: re.Match[str], cut: Cut, to: Sequence[int]) -> str | None:
         """What becomes of a chunk of the text; None if it stays."""
         before, word, after = cut
         number, kind = self._place(word, not after and _before_noun(text, match.end()))
-        versions = [(before, each, after) for each in self._words[number]]
+        versions = [(before, counterpart, after) for counterpart in self._words[number]]
         periods = {"".join(version).endswith(".") for version in versions}
         if len(periods) > 1 and _JOINS.match(text, match.end()):
             return None  # a period would come or go beside a letter or another period
@@ -157,11 +157,13 @@ class Swapper:
 
     def _place(self, word: str, before_noun: bool) -> Place:
         """The tuple that a word is taken from, and its class."""
-        places = self._places[word]
-        if len(places) > 1 and any(self._roles[number] for number, _ in places):
-            wanted = [place for place in places if (_DETERMINER in self._roles[place[0]]) == before_noun]
-            return (wanted or places)[0]
-        return places[0]
+        candidates = self._places[word]
+        if len(candidates) > 1 and any(self._roles[number] for number, _ in candidates):
+            fitting = [
+                candidate for candidate in candidates if (_DETERMINER in self._roles[candidate[0]]) == before_noun
+            ]
+            return (fitting or candidates)[0]
+        return candidates[0]
 
     def _readable(self, version: Cut) -> bool:
         chunk = "".join(version)

@@ -78,17 +78,17 @@ class StudyRunView:
 
 def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: StudyRecord) -> Path | None:
     """Write a study's page, and the page of all runs; return the study's, or None if no run is finished."""
-    asked = [
+    views = [
         StudyRunView(run, _titled(open_bare(run.folder(out)), label))
         for run, label in labels(runs, file)
         if "finished" in record.of(run) and (run.folder(out) / "findings.json").is_file()
     ]
-    if not asked:
+    if not views:
         return None
-    asked.sort(key=lambda each: [*probes()].index(each.step.probe))  # stable: models stay in their order
-    everything = render_report([each.content for each in asked], out / "runs")
+    views.sort(key=lambda view: [*probes()].index(view.step.probe))  # stable: models stay in their order
+    everything = render_report([view.content for view in views], out / "runs")
     write_atomically(out / "runs" / "report.html", everything.encode("utf-8", "replace"))
-    page = render(file, asked, record, _compared(out, asked, record))
+    page = render(file, views, record, _compared(out, views, record))
     write_atomically(out / "report.html", page.encode("utf-8", "replace"))
     return out / "report.html"
 
@@ -96,13 +96,13 @@ def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: Stu
 def _compared(out: Path, runs: Sequence[StudyRunView], record: StudyRecord) -> dict[str, StudyComparison]:
     """The comparisons of these runs as they are now, by the run that is compared."""
     titles = {run.step.name: run.content.model for run in runs}
-    found = {}
-    for known in record.part(CompareRuns.part).values():
-        run, baseline = known["run"], known["baseline"]
-        if "finished" in known and {run, baseline} <= titles.keys() and record.holds(known, (run, baseline)):
-            told = _read(out / CompareRuns.home / run / COMPARISON)
-            found[run] = StudyComparison(run, titles[run], titles[baseline], told)
-    return found
+    comparisons = {}
+    for entry in record.part(CompareRuns.part).values():
+        run, baseline = entry["run"], entry["baseline"]
+        if "finished" in entry and {run, baseline} <= titles.keys() and record.holds(entry, (run, baseline)):
+            content = _read(out / CompareRuns.home / run / COMPARISON)
+            comparisons[run] = StudyComparison(run, titles[run], titles[baseline], content)
+    return comparisons
 
 
 class _Difference(TypedDict):
@@ -128,8 +128,8 @@ def _read(path: Path) -> _ComparisonJson:
     try:
         content: _ComparisonJson = json_value(read_whole(path))
         require_typed(content, _ComparisonJson)
-        for each in content["differences"]:
-            Difference.from_json(each)
+        for difference in content["differences"]:
+            Difference.from_json(difference)
     except (OSError, ValueError, TypeError) as error:
         remedy = "Remove its folder; the same command then compares these runs again."
         raise DataError(f"cannot be read ({reason(error)}).", remedy, code="unreadable-file", file=path) from None
@@ -141,14 +141,14 @@ def labels(runs: Sequence[RunProbe], file: StudyFile) -> list[tuple[RunProbe, st
 
     Where a model is asked a probe several times, the label also says what differs.
     """
-    places = [*file.models]
-    found = []
-    for run in sorted(runs, key=lambda run: places.index(run.model)):
+    order = [*file.models]
+    labelled = []
+    for run in sorted(runs, key=lambda run: order.index(run.model)):
         apart = [run.runs.name] if run.runs.name else []
         apart += [f"{key}={value}" for key, value in run.varied.items()]
         title = file.models[run.model].title
-        found.append((run, f"{title} ({', '.join(apart)})" if apart else title))
-    return found
+        labelled.append((run, f"{title} ({', '.join(apart)})" if apart else title))
+    return labelled
 
 
 def render(
@@ -156,21 +156,21 @@ def render(
 ) -> str:
     """The page as text."""
     tasks = _tasks(file, record)
-    asked = dict.fromkeys(run.step.probe for run in runs)
+    probe_names = dict.fromkeys(run.step.probe for run in runs)
     parts = [
         _part(f"p{number}", [run for run in runs if run.step.probe == probe], file, tasks, compared)
-        for number, probe in enumerate(asked, 1)
+        for number, probe in enumerate(probe_names, 1)
     ]
     script, digest = script_and_digest()
-    done = {name: known for part in ("models", "runs", "comparisons") for name, known in record.part(part).items()}
+    entries = {name: entry for part in ("models", "runs", "comparisons") for name, entry in record.part(part).items()}
     page = environment().get_template("study.html")
     return page.render(
         study=file,
         models=ElementRenderer("models").sections([Section([_models(file, record, tasks)])]),
         parts=parts,
         record=record.content,
-        failed={name: str(known["error"]["problem"]) for name, known in done.items() if known.get("error")},
-        seconds=sum(known.get("seconds", 0.0) for known in done.values()),
+        failed={name: str(entry["error"]["problem"]) for name, entry in entries.items() if entry.get("error")},
+        seconds=sum(entry.get("seconds", 0.0) for entry in entries.values()),
         script=script,
         script_digest=digest,
     )
@@ -203,8 +203,8 @@ def _found(runs: Sequence[Run], changes: ProbeChanges | None) -> Text:
     """What was found: the clear differences, and the verdicts of the runs."""
     judged = Counter(str(run.findings.verdict.says) for run in runs if run.findings.verdict)
     verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
-    said: list[Text] = [f"Verdicts: {verdicts}."] if verdicts else []
-    return join_texts([*([changes.found] if changes else []), *said], " ")
+    sentences: list[Text] = [f"Verdicts: {verdicts}."] if verdicts else []
+    return join_texts([*([changes.found] if changes else []), *sentences], " ")
 
 
 def _made(run: StudyRunView, file: StudyFile, task: TaskScore | None) -> StudyRun:
@@ -227,7 +227,10 @@ def _made(run: StudyRunView, file: StudyFile, task: TaskScore | None) -> StudyRu
 def _tasks(file: StudyFile, record: StudyRecord) -> Tasks:
     """What each model scores at its task, beside its baseline."""
     scores = {name: scores_of(record.part("models").get(name, {}).get("scores")) for name in file.models}
-    return {name: task_score(own, scores.get(file.baseline(name) or "", {})) for name, own in scores.items()}
+    return {
+        name: task_score(model_scores, scores.get(file.baseline(name) or "", {}))
+        for name, model_scores in scores.items()
+    }
 
 
 def task_score(scores: Mapping[str, Estimate], before: Mapping[str, Estimate]) -> TaskScore | None:
@@ -240,22 +243,22 @@ def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
     """The table of models, in the file's order."""
     rows, lines = [], []
     for name, model in file.models.items():
-        known, task, made = record.part("models").get(name, {}), tasks[name], _made_words(name, file)
-        seconds, error = known.get("seconds"), (known.get("error") or {}).get("problem")
+        entry, task, origin = record.part("models").get(name, {}), tasks[name], _made_words(name, file)
+        seconds, error = entry.get("seconds"), (entry.get("error") or {}).get("problem")
         before = file.baseline(name)
         baseline = file.models[before].title if before else None
         change = task.change if task else None
         title: Text = Verbatim(model.title)
-        if "finished" in known:
+        if "finished" in entry:
             title = PageLink(title, f"models/{quote(name, safe='')}/README.md")
         failed: list[Text] = [" ", Strong("failed:"), " ", Verbatim(error)] if error else []
         score: Text = [f"{task.metric.replace('_', ' ')} ", task_score_text(task)] if task else ""
         signed = "" if change is None else NumberText(f"{'+' if change > 0 else ''}{format_number(change)}")
         spent = "" if seconds is None else seconds
-        rows.append(TableRow([title, [Verbatim(made), *failed], score, Verbatim(baseline or ""), signed, spent]))
-        e = task.score if task else None
-        numbers: list[Cell] = [e.value, e.low, e.high] if e else [None] * 3
-        named: list[Cell] = [name, model.title, made, task.metric if task else None]
+        rows.append(TableRow([title, [Verbatim(origin), *failed], score, Verbatim(baseline or ""), signed, spent]))
+        estimate = task.score if task else None
+        numbers: list[Cell] = [estimate.value, estimate.low, estimate.high] if estimate else [None] * 3
+        named: list[Cell] = [name, model.title, origin, task.metric if task else None]
         lines.append([*named, *numbers, baseline, change, seconds])
     columns = ("name", "title", "made", "metric", "score", "low", "high", "baseline", "change", "seconds")
     return DisplayTable(
@@ -314,8 +317,8 @@ class StudyComparison:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        found = (Difference.from_json(each) for each in self.told["differences"])
-        return [replace(each, model=self.model, baseline=self.baseline) for each in found]
+        differences = (Difference.from_json(difference) for difference in self.told["differences"])
+        return [replace(difference, model=self.model, baseline=self.baseline) for difference in differences]
 
     @property
     def items(self) -> tuple[int, int] | None:
@@ -339,21 +342,26 @@ def changes_of(compared: Sequence[StudyComparison], headline: Sequence[Estimate]
     if not compared:
         return None
     chosen = {key_of(estimate) for estimate in headline}
-    found = [difference for own in compared for difference in own.differences if key_of(difference.change) in chosen]
+    differences = [
+        difference
+        for comparison in compared
+        for difference in comparison.differences
+        if key_of(difference.change) in chosen
+    ]
     chart = {"title": "Differences in the headline numbers on the same questions", "anchor": "against-each"}
-    probe = found[0].probe if found else ""
-    differences = differences_block(found, several=True, file=f"{probe}-differences", **chart)
-    return ProbeChanges(_in_all(compared), _summary(compared), differences)
+    probe = differences[0].probe if differences else ""
+    block = differences_block(differences, several=True, file=f"{probe}-differences", **chart)
+    return ProbeChanges(_in_all(compared), _summary(compared), block)
 
 
 def _in_all(compared: Sequence[StudyComparison]) -> Text:
     """How many differences were tested in all comparisons, how many are clear, and the largest clear one."""
-    tested, clear = tested_and_clear([difference for own in compared for difference in own.differences])
-    changed = [own for each in compared if (own := each.items)]
+    tested, clear = tested_and_clear([difference for comparison in compared for difference in comparison.differences])
+    changed = [amounts for comparison in compared if (amounts := comparison.items)]
     items = ""
     if changed:
-        some, all_ = (sum(own[place] for own in changed) for place in (0, 1))
-        items = f" {format_count(some) if some else 'None'} of {format_count(all_)} {_items(compared)} changed clearly."
+        n_changed, n_tested = map(sum, zip(*changed, strict=True))
+        items = f" {format_count(n_changed) if n_changed else 'None'} of {format_count(n_tested)} {_items(compared)} changed clearly."
     if not clear:
         none = f"{plural(tested, 'difference')} tested, none clear." if tested else "No difference could be tested."
         return f"{none}{items}"
@@ -365,27 +373,27 @@ def _in_all(compared: Sequence[StudyComparison]) -> Text:
 
 def _items(compared: Sequence[StudyComparison]) -> str:
     """What single items are called, such as words; empty if no comparison has any."""
-    tables = (name for each in compared for name in each.told["tables"] if name.endswith(OF_ITEMS))
+    tables = (name for comparison in compared for name in comparison.told["tables"] if name.endswith(OF_ITEMS))
     return next((f"{name.removesuffix(OF_ITEMS)}s" for name in tables), "")
 
 
 def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
     items = _items(compared)
     rows, lines = [], []
-    for each in compared:
-        tested, clear = tested_and_clear(each.differences)
+    for comparison in compared:
+        tested, clear = tested_and_clear(comparison.differences)
         worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
         changed: list[TableCell] = [
-            f"{format_count(each.items[0])} of {format_count(each.items[1])}" if each.items else ""
+            f"{format_count(comparison.items[0])} of {format_count(comparison.items[1])}" if comparison.items else ""
         ]
-        told = join_texts([_told(d) for d in clear[:MOST_TOLD]], "; ")
+        largest = join_texts([_told(d) for d in clear[:MOST_TOLD]], "; ")
         if not tested:
-            told = join_texts([Verbatim(note) for note in each.told["notes"]], "; ")
-        names: list[TableCell] = [Verbatim(each.model), Verbatim(each.baseline)]
+            largest = join_texts([Verbatim(note) for note in comparison.told["notes"]], "; ")
+        names: list[TableCell] = [Verbatim(comparison.model), Verbatim(comparison.baseline)]
         counts: list[TableCell] = [tested, len(clear), worse, better, *(changed if items else ())]
-        rows.append(TableRow([*names, *counts, told, PageLink("page", each.link)]))
-        line: list[Cell] = [each.run, each.model, each.baseline, tested, len(clear), worse, better]
-        lines.append([*line, *(each.items or (None, None))])
+        rows.append(TableRow([*names, *counts, largest, PageLink("page", comparison.link)]))
+        line: list[Cell] = [comparison.run, comparison.model, comparison.baseline, tested, len(clear), worse, better]
+        lines.append([*line, *(comparison.items or (None, None))])
     heads = ("differences tested", "clear", "worse", "better", *([f"{items} changed"] if items else []))
     columns = ("run", "model", "compared_with", "tested", "clear", "worse", "better")
     more = f" {items.capitalize()} changed: how many changed clearly, of those tested." if items else ""

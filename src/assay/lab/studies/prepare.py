@@ -102,10 +102,10 @@ class Study:
             is_path = rest.startswith((".", "/", "~"))
             folder = self.file.toml.path.resolve().parent / Path(rest).expanduser()
             spec = f"{kind}:{folder.resolve()}" if is_path else model.value
-            found = self._find(model, spec) if is_path or not colon else None
-            self.ready[model.name] = ReadyModel(spec, found.digest if found else spec, found)
-        known = self.ready[model.name].found
-        return None if known is None else known.abilities
+            model_spec = self._find(model, spec) if is_path or not colon else None
+            self.ready[model.name] = ReadyModel(spec, model_spec.digest if model_spec else spec, model_spec)
+        model_spec = self.ready[model.name].found
+        return None if model_spec is None else model_spec.abilities
 
     def _find(self, model: StudyModel, spec: str) -> ModelSpec:
         try:
@@ -115,19 +115,19 @@ class Study:
 
     # --- files
 
-    def place(self, written: str, key: str, entry: Entry) -> Path:
+    def place(self, name: str, key: str, entry: Entry) -> Path:
         """A file or folder that an entry names; a packed form of it (.gz, .xz) will do."""
-        path = Path(written).expanduser()
+        path = Path(name).expanduser()
         for folder in self.folders:
             for suffix in ("", *PACKED):
-                found = folder / f"{path}{suffix}"
-                if found.exists():
-                    return found
-        where = " or ".join(map(str, self.folders))
-        remedy = f"Put it there, or name the folder that contains {written}: --data DIR."
+                candidate = folder / f"{path}{suffix}"
+                if candidate.exists():
+                    return candidate
+        searched = " or ".join(map(str, self.folders))
+        remedy = f"Put it there, or name the folder that contains {name}: --data DIR."
         if path.is_absolute():
-            where, remedy = str(path.parent), "Check the name."
-        problem = f'"{key}" is {written!r}, but there is no such file or folder in {where}.'
+            searched, remedy = str(path.parent), "Check the name."
+        problem = f'"{key}" is {name!r}, but there is no such file or folder in {searched}.'
         raise entry.error(problem, remedy, key, code="missing-file")
 
     def official_data(self, probe: str, runs: RunsEntry) -> Path | None:
@@ -159,12 +159,12 @@ class Study:
 
     def _expected(self, run: RunProbe) -> frozenset[str]:
         """What the model of a run can do; where that is not known yet, all that the probe could use of it."""
-        known, asked = self.schedule.abilities[run.model], probes()[run.probe].abilities
-        if known is not None:
-            return known
+        abilities, usable = self.schedule.abilities[run.model], probes()[run.probe].abilities
+        if abilities is not None:
+            return abilities
         form = run.settings.get("form")
-        able = asked | {"choice", "fill", "embed"}
-        return (able - asked) | {form} if form in asked else able
+        able = usable | {"choice", "fill", "embed"}
+        return (able - usable) | {form} if form in usable else able
 
 
 def prepare(
@@ -186,41 +186,41 @@ def prepare(
     return study
 
 
-def _folders(file: StudyFile, given: str | Path | None) -> list[Path]:
+def _folders(file: StudyFile, option: str | Path | None) -> list[Path]:
     """The data folder, then the study file's: that of those that come with assay holds nothing else.
 
     `given` (--data) comes before what the file says, and that before the usual data folder (ASSAY_DATA).
     """
     path = file.toml.path
-    own = path.resolve().parent
+    file_folder = path.resolve().parent
     folder = data_folder().resolve()
-    if given is not None:
-        folder = Path(given).expanduser().resolve()
+    if option is not None:
+        folder = Path(option).expanduser().resolve()
         if not folder.is_dir():
             remedy = "Name the folder of the study's data: --data DIR."
             raise DataError("there is no such folder.", remedy, file=folder, code="missing-file", key="data")
     elif file.data is not None:
-        folder = (own / Path(file.data).expanduser()).resolve()
+        folder = (file_folder / Path(file.data).expanduser()).resolve()
         if not folder.is_dir():
             problem = f'"data" is {file.data!r}, but {folder} is not a folder.'
             remedy = "Name another one with --data DIR."
             raise file.toml.error(problem, remedy, "study", "data", code="missing-file")
-    return [folder] if path.parent == PACKAGED else [folder, own]
+    return [folder] if path.parent == PACKAGED else [folder, file_folder]
 
 
-def _files(place: Path) -> list[Path]:
+def _files(path: Path) -> list[Path]:
     """A file, or all files in a folder."""
-    return [place] if place.is_file() else sorted(file for file in place.rglob("*") if file.is_file())
+    return [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
 
 
-def _digest(place: Path) -> str:
-    labels = labels_file(place) if place.is_file() else None
-    files = _files(place) if labels is None else [place, labels]
-    if files == [place]:
-        return digest_of_file(place)
+def _digest(path: Path) -> str:
+    labels = labels_file(path) if path.is_file() else None
+    files = _files(path) if labels is None else [path, labels]
+    if files == [path]:
+        return digest_of_file(path)
     hasher = hashlib.sha256()
     for file in files:
-        name = file.name if place.is_file() else file.relative_to(place).as_posix()
+        name = file.name if path.is_file() else file.relative_to(path).as_posix()
         hasher.update(f"{digest_of_file(file)}  {name}\n".encode())
     return hasher.hexdigest()
 
@@ -234,8 +234,8 @@ class _ExpectedAsk:
     ways: tuple[str, ...] = ()
 
     def of(self, model: str) -> _ExpectedAsk:
-        known = self.others.get(model)
-        return _ExpectedAsk(frozenset({"fill", "mask"}) if known is None else known, {})
+        abilities = self.others.get(model)
+        return _ExpectedAsk(frozenset({"fill", "mask"}) if abilities is None else abilities, {})
 
     def keep(self, arrays: Arrays) -> str:
         return digest_of_arrays(arrays)

@@ -170,12 +170,12 @@ class _Runner:
 
     def _settled(self, waiting: Mapping[int, Step]) -> list[int]:
         """The finished steps with all that they need; reported first, so progress continues where it stopped."""
-        open_, found = {step.name for step in waiting.values()}, []
+        open_, settled = {step.name for step in waiting.values()}, []
         for number, step in waiting.items():
             if open_.isdisjoint(step.needs) and self.record.state(step) is StepState.DONE:
                 open_.discard(step.name)
-                found.append(number)
-        return found
+                settled.append(number)
+        return settled
 
     def _next(self, waiting: Mapping[int, Step]) -> int | None:
         """The first step that waits for no other one."""
@@ -237,8 +237,8 @@ class _Runner:
     def _failed(self, step: Step, failure: StepFailure) -> None:
         error = failure.error
         if error is not None:
-            said = {"problem": error.problem, "remedy": error.remedy, "exit_code": error.exit_code}
-            self.record.note(step, error=said)
+            message = {"problem": error.problem, "remedy": error.remedy, "exit_code": error.exit_code}
+            self.record.note(step, error=message)
         self.failures[step.name] = failure
         self.told.failed(step, failure)
         self._count()

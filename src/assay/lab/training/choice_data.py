@@ -50,8 +50,8 @@ def read_choice_data(path: Path, part: Part = "train") -> ChoiceData:
         if articles:
             return _race_folder(path, articles, part)
         if len(rows) != 1:
-            found, code = ("several", "duplicate") if rows else ("neither RACE's articles nor", "empty-file")
-            raise DataError(f"there are {found} {part}.jsonl in this folder.", _EXPECTED, file=path, code=code)
+            got, code = ("several", "duplicate") if rows else ("neither RACE's articles nor", "empty-file")
+            raise DataError(f"there are {got} {part}.jsonl in this folder.", _EXPECTED, file=path, code=code)
         path = rows[0]
     if plain_suffix(path) == ".txt":
         return _collected(path, [path], _race([path]))
@@ -71,11 +71,11 @@ def _stem(path: Path) -> str:
 
 def _collected(root: Path, files: list[Path], read: Iterator[Read], notes: tuple[str, ...] = ()) -> ChoiceData:
     data, contexts = ChoiceData(notes=notes), dict[str, int]()
-    for query, label, place in read:
+    for query, label, location in read:
         if data.queries and len(query.options) != data.options:
             problem = f"this question has {len(query.options)} options, the ones before it have {data.options}."
             remedy = "All questions must have the same number: train on them separately."
-            raise DataError(problem, remedy, file=place.file, line=place.line, code="bad-row")
+            raise DataError(problem, remedy, file=location.file, line=location.line, code="bad-row")
         data.queries.append(query)
         data.labels.append(label)
         data.contexts.append(contexts.setdefault(query.context, len(contexts)))
@@ -91,28 +91,28 @@ def _race_folder(path: Path, articles: list[Path], part: Part) -> ChoiceData:
     parts = sorted({article.relative_to(path).parts[0] for article in articles}.intersection(_PARTS))
     if len(parts) < 2:
         return _collected(path, articles, _race(articles))
-    others = ", ".join(f"{other}/" for other in parts if other != part)
+    others = ", ".join(f"{name}/" for name in parts if name != part)
     if part not in parts:
         problem = f"this folder has no {part}/ with articles, only {others}."
         remedy = f"Name the part to use, for example {path / parts[0]}."
         raise DataError(problem, remedy, file=path, code="missing-file")
     root = path / part
-    wanted = [article for article in articles if article.is_relative_to(root)]
-    return _collected(root, wanted, _race(wanted), (f"only {part}/ of the folder was read, not {others}",))
+    chosen = [article for article in articles if article.is_relative_to(root)]
+    return _collected(root, chosen, _race(chosen), (f"only {part}/ of the folder was read, not {others}",))
 
 
 def _race(files: list[Path]) -> Iterator[Read]:
     for path in files:
-        row, place = json_of(path, _EXPECTED), FileLocation(path)
+        row, location = json_of(path, _EXPECTED), FileLocation(path)
         if not isinstance(row, dict):
-            raise place.error("expected a JSON object.", _EXPECTED, code="bad-json")
-        article = place.text(row.get("article"), "article")
+            raise location.error("expected a JSON object.", _EXPECTED, code="bad-json")
+        article = location.text(row.get("article"), "article")
         lists = [row[key] for key in ("questions", "options", "answers") if isinstance(row.get(key), list)]
         if len(lists) != 3 or len({len(each) for each in lists}) != 1:
             problem = '"questions", "options" and "answers" must be lists of one length.'
-            raise place.error(problem, "Download the file again.", code="bad-row")
+            raise location.error(problem, "Download the file again.", code="bad-row")
         for at, (question, options, answer) in enumerate(zip(*lists, strict=True)):
-            inside = place.inside(f"question {at}")
+            inside = location.inside(f"question {at}")
             query = _query(article, question, options, inside)
             yield query, _letter(answer, len(query.options), inside), inside
 
@@ -124,44 +124,44 @@ def _social_iqa(path: Path, beside: Path | None) -> Iterator[Read]:
         with open_text(beside) as file:
             labels = [line.strip() for line in file if line.strip()]
     for count, (line, row) in enumerate(read_rows(path, BadRows(skip=False)), 1):
-        place = FileLocation(path, line)
+        location = FileLocation(path, line)
         options = [row[key] for letter in _LETTERS if (key := f"answer{letter}") in row]
-        query = _query(row.get("context"), row.get("question"), options, place)
+        query = _query(row.get("context"), row.get("question"), options, location)
         if beside is None:
             if "correct" not in row:
                 remedy = f"Put the labels beside it as {_stem(path)}-labels.lst, one number a line, or "
                 remedy += 'give every row "correct": "A".'
-                raise place.error("this row has no label.", remedy, code="missing-key", key="correct")
-            label = _letter(row["correct"], len(options), place)
+                raise location.error("this row has no label.", remedy, code="missing-key", key="correct")
+            label = _letter(row["correct"], len(options), location)
         elif count > len(labels):
             break
         else:
             label = _number(labels[count - 1], len(options), FileLocation(beside, count))
-        yield query, label, place
+        yield query, label, location
     if beside is not None and count != len(labels):
         problem = f"there are {len(labels):,} labels, but {path.name} has a different number of questions."
         remedy = "Download both files again: line n of one belongs to line n of the other."
         raise FileLocation(beside).error(problem, remedy, code="bad-label")
 
 
-def _query(context: Any, question: Any, options: Any, place: FileLocation) -> ChoiceQuery:
+def _query(context: Any, question: Any, options: Any, location: FileLocation) -> ChoiceQuery:
     if not isinstance(options, list) or len(options) < 2:
-        raise place.error("at least two options are expected.", _EXPECTED, code="bad-row")
-    texts = tuple(place.text(option, "an option") for option in options)
-    return ChoiceQuery(place.text(context, "context"), place.text(question, "question"), texts)
+        raise location.error("at least two options are expected.", _EXPECTED, code="bad-row")
+    texts = tuple(location.text(option, "an option") for option in options)
+    return ChoiceQuery(location.text(context, "context"), location.text(question, "question"), texts)
 
 
-def _letter(answer: Any, options: int, place: FileLocation) -> int:
+def _letter(answer: Any, options: int, location: FileLocation) -> int:
     letters = _LETTERS[:options]
     if not isinstance(answer, str) or len(answer) != 1 or answer not in letters:
         problem = f"the right answer is {answer!r}, expected one of {', '.join(letters)}."
-        raise place.error(problem, "Fix the label.", code="bad-label")
+        raise location.error(problem, "Fix the label.", code="bad-label")
     return letters.index(answer)
 
 
-def _number(text: str, options: int, place: FileLocation) -> int:
+def _number(text: str, options: int, location: FileLocation) -> int:
     number = whole_number(text)
     if number is None or not 1 <= number <= options:
         problem = f"the label is {text[:60]!r}, expected a number from 1 to {options}."
-        raise place.error(problem, "Fix the label.", code="bad-label")
+        raise location.error(problem, "Fix the label.", code="bad-label")
     return number - 1

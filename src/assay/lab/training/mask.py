@@ -86,16 +86,18 @@ class MaskTest(EvaluationData):
 
         def losses(tokens: Tokens) -> dict[str, Array]:
             labels = padded(self.labels.take(tokens.marks["row"]), IGNORED).ids
-            places = ask.tensor(labels) != IGNORED  # (block, position)
-            logits = ask.outputs(padded(tokens, ask.pad)).logits[places].float()  # (label, token)
-            each = torch.nn.functional.cross_entropy(logits, ask.tensor(labels)[places], reduction="none").double()
-            sums = torch.zeros(len(labels), dtype=torch.float64, device=each.device)
-            sums.index_add_(0, places.nonzero()[:, 0], each)
-            return {"loss": sums.cpu().numpy(), "count": places.sum(1).cpu().numpy()}
+            is_hidden = ask.tensor(labels) != IGNORED  # (block, position)
+            logits = ask.outputs(padded(tokens, ask.pad)).logits[is_hidden].float()  # (label, token)
+            token_losses = torch.nn.functional.cross_entropy(
+                logits, ask.tensor(labels)[is_hidden], reduction="none"
+            ).double()
+            sums = torch.zeros(len(labels), dtype=torch.float64, device=token_losses.device)
+            sums.index_add_(0, is_hidden.nonzero()[:, 0], token_losses)
+            return {"loss": sums.cpu().numpy(), "count": is_hidden.sum(1).cpu().numpy()}
 
-        found = ask.ask(self.hidden, losses)
+        answers = ask.ask(self.hidden, losses)
         units = np.arange(len(self.hidden))
-        estimate = perplexity_estimate(found["loss"], found["count"].astype(np.float64), units, seed=seed)
+        estimate = perplexity_estimate(answers["loss"], answers["count"].astype(np.float64), units, seed=seed)
         return TaskScores(summary_of(self.digests), "block", len(units), (estimate,))
 
 
@@ -103,12 +105,12 @@ def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens
     """Rows with tokens hidden, each by its own random numbers, and the labels in the same layout."""
     ids, labels = [], []
     for row in range(len(tokens)):
-        one = padded(tokens.take(np.array([row])), 0)
-        changed, label = masking.apply(one, np.random.default_rng([seed, row]))
+        block = padded(tokens.take(np.array([row])), 0)
+        changed, label = masking.apply(block, np.random.default_rng([seed, row]))
         ids.append(changed[0])
         labels.append(label[0])
-    hidden, wanted = (np.concatenate(each).astype(np.int32) for each in (ids, labels))
-    return replace(tokens, ids=hidden, marks={"row": np.arange(len(tokens))}), replace(tokens, ids=wanted)
+    hidden, label_ids = (np.concatenate(parts).astype(np.int32) for parts in (ids, labels))
+    return replace(tokens, ids=hidden, marks={"row": np.arange(len(tokens))}), replace(tokens, ids=label_ids)
 
 
 @dataclass(frozen=True)

@@ -103,54 +103,57 @@ def train(
     Inputs are checked before the first step.
     """
     began = time.perf_counter()
-    of, out, progress = kind_named(kind), Path(out), progress or SilentProgress()
-    chosen, given = settings_of(of, preset, settings)
+    training_kind, out, progress = kind_named(kind), Path(out), progress or SilentProgress()
+    chosen, given_names = settings_of(training_kind, preset, settings)
     require_seed(seed)
     if dtype not in _DTYPES:
         problem = f"training supports {' or '.join(_DTYPES[1:])}, not {dtype!r}."
         raise UsageError(problem, "Leave --dtype out.", code="no-device", key="dtype")
     require_libraries("training needs", "torch", "transformers", "accelerate")
     require_device(device)
-    with open_out(out, resume=resume) as folder, opened_base(base, of, device) as found:
-        loaded = load_base(found, of, chosen, seed)
-        chosen, notes = of.fitted(chosen, given, loaded.longest, base)
-        task = of.task(data if callable(data) else Path(data), loaded.tokenizer, base, chosen)
+    with open_out(out, resume=resume) as folder, opened_base(base, training_kind, device) as source:
+        loaded = load_base(source, training_kind, chosen, seed)
+        chosen, notes = training_kind.fitted(chosen, given_names, loaded.longest, base)
+        task = training_kind.task(data if callable(data) else Path(data), loaded.tokenizer, base, chosen)
         _require_known(task, loaded, base)
         test = None  # read before anything is trained: it may be wrong, too
         if evaluation is not None:
-            test = of.test(Path(evaluation), loaded.tokenizer, base, chosen, seed, loaded.known)
+            test = training_kind.test(Path(evaluation), loaded.tokenizer, base, chosen, seed, loaded.known)
         require_space(folder, loaded.parameters, chosen.keep_checkpoints)
         steps = TrainingSteps.of(len(task.features), chosen)
         info = {
             **{"schema": 1, "made_by": MADE_BY, "kind": kind, "about": dict(about or {})},
-            **_source(found, loaded, task),
+            **_source(source, loaded, task),
             **{"preset": preset, "settings": asdict(chosen), "seed": seed, "steps": steps.total},
-            **_machine(found.device, dtype),
+            **_machine(source.device, dtype),
             "notes": [*notes, *task.notes],
         }
         with explained_full_disk(out, resume=resume):
             curve = fit(
                 loaded.model,
-                _batches(loaded, task.features, chosen, of, seed),
+                _batches(loaded, task.features, chosen, training_kind, seed),
                 chosen,
                 steps,
                 resume_from=folder.begin(_identity(info, task)),
                 checkpoints=folder.checkpoints,
-                device=found.device,
+                device=source.device,
                 dtype=dtype,
                 progress=progress,
             )
-            _save(loaded, found, folder)
+            _save(loaded, source, folder)
         scores = None
         if test is not None:
-            spec = find_model(f"hf:{out.resolve()}", Options(device=found.device))
+            spec = find_model(f"hf:{out.resolve()}", Options(device=source.device))
             scores = test.scores(TrainedModelAsk(spec, progress), seed)
         info |= {"curve": curve, "scores": None if scores is None else scores.as_json()}
-        source, program = presets()[preset].source if preset else "", Path(sys.argv[0]).name
+        program = Path(sys.argv[0]).name
         command = shlex.join(["assay" if program == "__main__.py" else program, *sys.argv[1:]])
-        made = f"{datetime.now(UTC).isoformat(timespec='seconds')}, {time.perf_counter() - began:,.0f} s"
-        page = trained_card(of, info, scores, source=source, command=without_folders(command), made=made)
-        return TrainingResult(out, folder.finish(info, page, keep_checkpoints=chosen.keep_checkpoints > 0), scores)
+        made_at = f"{datetime.now(UTC).isoformat(timespec='seconds')}, {time.perf_counter() - began:,.0f} s"
+        paper = presets()[preset].source if preset else ""
+        card = trained_card(
+            training_kind, info, scores, paper=paper, command=without_folders(command), made_at=made_at
+        )
+        return TrainingResult(out, folder.finish(info, card, keep_checkpoints=chosen.keep_checkpoints > 0), scores)
 
 
 def evaluate(
@@ -169,19 +172,19 @@ def evaluate(
     `model` is a name as everywhere (`hf:./folder`, `builtin`); the settings that matter are length, window, stride,
     windows, blocks and masking. Intervals resample passages, contexts or blocks.
     """
-    of = kind_named(kind)
-    chosen, given = settings_of(of, None, settings)
+    training_kind = kind_named(kind)
+    chosen, given_names = settings_of(training_kind, None, settings)
     require_seed(seed)
     require_device(device)
-    with opened_base(model, of, device) as found:
-        spec = replace(found, dtype="float32" if dtype == "auto" else dtype)
+    with opened_base(model, training_kind, device) as base:
+        spec = replace(base, dtype="float32" if dtype == "auto" else dtype)
         if kind not in spec.abilities or "text" in spec.abilities:
             raise missing_ability_error(model, kind)
         tokenizer, network = load_tokenizer(spec), load_weights(spec)
-        chosen, _ = of.fitted(chosen, given, max_length(tokenizer, network), model)
-        known = network.get_input_embeddings().num_embeddings
+        chosen, _ = training_kind.fitted(chosen, given_names, max_length(tokenizer, network), model)
+        n_tokens = network.get_input_embeddings().num_embeddings
         del network
-        test = of.test(Path(data), tokenizer, model, chosen, seed, known)
+        test = training_kind.test(Path(data), tokenizer, model, chosen, seed, n_tokens)
         return test.scores(TrainedModelAsk(spec, progress or SilentProgress()), seed)
 
 
@@ -195,9 +198,9 @@ def _require_known(task: TrainingData, loaded: BaseModel, name: str) -> None:
 def _batches(
     loaded: BaseModel, features: Features, settings: TrainingSettings, kind: TrainingKind[Any], seed: int
 ) -> Batches:
-    known, masking = loaded.known, kind.masking(loaded.tokenizer, settings, loaded.known)
+    n_tokens, masking = loaded.known, kind.masking(loaded.tokenizer, settings, loaded.known)
     pads = (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id, 0)
-    pad = next(pad for pad in pads if pad is not None and pad < known)
+    pad = next(pad for pad in pads if pad is not None and pad < n_tokens)
     typed = masking is None and Tokeniser(loaded.tokenizer).typed and has_types(loaded.model.config)
     return Batches(features, pad, typed, seed, masking)
 
@@ -206,9 +209,9 @@ def _save(loaded: BaseModel, base: ModelSpec, folder: TrainingFolder) -> None:
     """The model with its base's own rates of dropout: those of a training say nothing about the next one."""
     for name, value in loaded.restore.items():
         setattr(loaded.model.config, name, value)
-    with folder.saving() as place:
-        loaded.model.save_pretrained(place)
-        copy_tokenizer(base, place)
+    with folder.saving() as saved:
+        loaded.model.save_pretrained(saved)
+        copy_tokenizer(base, saved)
 
 
 def _source(base: ModelSpec, loaded: BaseModel, task: TrainingData) -> dict[str, Any]:

@@ -119,52 +119,54 @@ class SpanTest(EvaluationData):
 
     def scores(self, ask: TrainedModelAsk, seed: int) -> TaskScores:
         windows, examples = self.windows, self.data.examples
-        found = ask.ask(windows.features.tokens, lambda tokens: best_spans(ask, tokens))
-        asked = np.unique(windows.example)
-        units = np.array([examples[at].passage for at in asked.tolist()], np.int64)
-        answerable = np.array([examples[at].start is not None for at in asked.tolist()])
+        spans = ask.ask(windows.features.tokens, lambda tokens: best_spans(ask, tokens))
+        questions = np.unique(windows.example)
+        units = np.array([examples[at].passage for at in questions.tolist()], np.int64)
+        answerable = np.array([examples[at].start is not None for at in questions.tolist()])
         holds = windows.features.tokens.marks["holds"].astype(bool)
-        holds |= ~answerable[np.searchsorted(asked, windows.example)]
+        holds |= ~answerable[np.searchsorted(questions, windows.example)]
         kinds = {"": np.ones(len(holds), bool)} | ({"answer": holds} if self.answer_windows else {})
         estimates = []
         for kind, counted in kinds.items():
-            given = self._predictions(found, counted)
-            right = [examples[at].answers for at in asked.tolist()]
-            texts = [given.get(at, "") for at in asked.tolist()]
-            parts = [({"windows": kind} if kind else {}, np.ones(len(asked), bool))]
+            predictions = self._predictions(spans, counted)
+            right = [examples[at].answers for at in questions.tolist()]
+            texts = [predictions.get(at, "") for at in questions.tolist()]
+            parts = [({"windows": kind} if kind else {}, np.ones(len(questions), bool))]
             if self.data.has_unanswerable and not kind:
                 parts += [({"questions": "answerable"}, answerable), ({"questions": "unanswerable"}, ~answerable)]
             for metric, rule in {"em": exact_match, "f1": token_f1}.items():
-                values = np.array([rule(text, each) for text, each in zip(texts, right, strict=True)])
+                values = np.array([rule(text, answers) for text, answers in zip(texts, right, strict=True)])
                 estimates += [mean_estimate(metric, of, values[part], units[part], seed=seed) for of, part in parts]
         notes = []
         if self.answer_windows:
             notes.append("windows=answer: only windows with the answer are scored, as in UnQover A.1; an upper bound")
-        if left := self.data.left_out + windows.left_out:
-            notes.append(f"{left:,} questions were left out: their answer is not at the place that the file gives")
+        if left_out := self.data.left_out + windows.left_out:
+            notes.append(f"{left_out:,} questions were left out: their answer is not at the place that the file gives")
         return TaskScores(
             summary_of(self.data.digests), "passage", len(np.unique(units)), tuple(estimates), tuple(notes)
         )
 
-    def _predictions(self, found: dict[str, Array], counted: NDArray[np.bool_]) -> dict[int, str]:
+    def _predictions(self, spans: dict[str, Array], counted: NDArray[np.bool_]) -> dict[int, str]:
         """The answer to every question: its best window's span; none where pointing nowhere scores higher (v2 only)."""
         windows, data = self.windows, self.data
-        given: dict[int, str] = {}
+        predictions: dict[int, str] = {}
         best: dict[int, float] = {}
         null: dict[int, float] = {}
         second = windows.features.tokens.marks["second"]
         for row in np.flatnonzero(counted).tolist():
-            at, value = int(windows.example[row]), float(found["score"][row])
-            null[at] = min(null.get(at, np.inf), float(found["null"][row]))
+            at, value = int(windows.example[row]), float(spans["score"][row])
+            null[at] = min(null.get(at, np.inf), float(spans["null"][row]))
             if value > best.get(at, -np.inf):
                 best[at] = value
                 passage = windows.passages[data.examples[at].passage]
                 shift = int(windows.first[row]) - int(second[row])
-                start, end = (int(found[name][row]) + shift for name in ("first", "last"))
-                given[at] = data.passages[data.examples[at].passage][passage.start[start] : passage.end[end]].strip()
+                start, end = (int(spans[name][row]) + shift for name in ("first", "last"))
+                predictions[at] = data.passages[data.examples[at].passage][
+                    passage.start[start] : passage.end[end]
+                ].strip()
         if data.has_unanswerable:
-            given |= {at: "" for at in given if null[at] > best[at]}
-        return given
+            predictions |= {at: "" for at in predictions if null[at] > best[at]}
+        return predictions
 
 
 def best_spans(ask: TrainedModelAsk, tokens: Tokens) -> dict[str, Array]:
@@ -176,11 +178,11 @@ def best_spans(ask: TrainedModelAsk, tokens: Tokens) -> dict[str, Array]:
     rows = padded(tokens, ask.pad)
     outputs = ask.outputs(rows)
     start, end = outputs.start_logits.float(), outputs.end_logits.float()  # (window, position)
-    place = torch.arange(start.shape[1], device=start.device)
+    positions = torch.arange(start.shape[1], device=start.device)
     second, behind = (ask.tensor(tokens.marks[name])[:, None] for name in ("second", "behind"))
-    inside = (place >= second) & (place < behind)
+    inside = (positions >= second) & (positions < behind)
     null = start[:, 0] + end[:, 0]
-    start, end = (each.masked_fill(~inside, -torch.inf) for each in (start, end))
+    start, end = (logits.masked_fill(~inside, -torch.inf) for logits in (start, end))
     best = torch.full_like(null, -torch.inf)
     first, last = torch.zeros_like(null, dtype=torch.long), torch.zeros_like(null, dtype=torch.long)
     for more in range(min(LONGEST_ANSWER, start.shape[1])):
@@ -188,8 +190,8 @@ def best_spans(ask: TrainedModelAsk, tokens: Tokens) -> dict[str, Array]:
         better = sums > best
         best = torch.where(better, sums, best)
         first, last = torch.where(better, at, first), torch.where(better, at + more, last)
-    found = {"score": best, "null": null, "first": first, "last": last}
-    return {name: values.cpu().numpy() for name, values in found.items()}
+    spans = {"score": best, "null": null, "first": first, "last": last}
+    return {name: values.cpu().numpy() for name, values in spans.items()}
 
 
 def encode_span(
@@ -206,8 +208,10 @@ def encode_span(
         problem = f"the tokenizer of {name} begins a text with no token of its own to point at."
         raise ModelError(problem, "Choose another base.", code="bad-tokenizer")
     passages = [Passage.of(encoding) for _, encoding in encoded(tokenizer, data.passages)]
-    asked = dict.fromkeys(example.question for example in data.examples)
-    ids = {text: np.array(each.ids[:_LONGEST_QUESTION], np.int32) for text, each in encoded(tokenizer, asked)}
+    questions = dict.fromkeys(example.question for example in data.examples)
+    ids = {
+        text: np.array(encoding.ids[:_LONGEST_QUESTION], np.int32) for text, encoding in encoded(tokenizer, questions)
+    }
     rows: list[Ints] = []
     table: list[tuple[int, int, int, int, int, int, bool]] = []
     left_out = 0
@@ -223,17 +227,17 @@ def encode_span(
         if answer is not None and answer[0] > answer[1]:
             left_out += 1
             continue
-        kept, many, step = False, len(passage.ids), min(stride, room)
+        is_kept, many, step = False, len(passage.ids), min(stride, room)
         for lo in range(0, max(many - room, 0) + step, step):  # until a window reaches the passage's end
             hi = min(lo + room, many)
             holds = answer is not None and lo <= answer[0] and answer[1] < hi
             if only_answers and answer is not None and not holds:
                 continue
-            kept = True
+            is_kept = True
             rows.append(np.concatenate([before, question, between, passage.ids[lo:hi], after]))
             start, end = (second + token - lo for token in answer) if answer is not None and holds else (0, 0)
             table.append((at, lo, second, second + hi - lo, start, end, holds))
-        left_out += not kept
+        left_out += not is_kept
     if not rows:
         raise _too_short("no answer is in a window of tokens.")
     columns = np.array(table, np.int64).T

@@ -51,16 +51,16 @@ def read_span_data(path: Path) -> SpanData:
     files = files_of(path, (".json", ".jsonl"), "JSON", _EXPECTED)
     data = SpanData(digests=digests_of(path, files))
     for file in files:
-        for paragraph, place in _paragraphs(file):
-            data.passages.append(place.text(_get(paragraph, "context"), "context"))
-            for at, entry in enumerate(_list(paragraph, "qas", place)):
-                _add(data, entry, place.inside(f"qas[{at}]"))
+        for paragraph, location in _paragraphs(file):
+            data.passages.append(location.text(_get(paragraph, "context"), "context"))
+            for at, entry in enumerate(_list(paragraph, "qas", location)):
+                _add(data, entry, location.inside(f"qas[{at}]"))
     if not data.examples:
-        what = f"none of its {data.left_out:,} answers is in its passage" if data.left_out else "it has no questions"
-        raise DataError(f"there is nothing to learn from: {what}.", _EXPECTED, file=path, code="empty-file")
+        reason = f"none of its {data.left_out:,} answers is in its passage" if data.left_out else "it has no questions"
+        raise DataError(f"there is nothing to learn from: {reason}.", _EXPECTED, file=path, code="empty-file")
     if data.left_out > len(data.examples):
-        every = data.left_out + len(data.examples)
-        problem = f"{data.left_out:,} of {every:,} answers are not at the place in their passage that the file gives."
+        total = data.left_out + len(data.examples)
+        problem = f"{data.left_out:,} of {total:,} answers are not at the place in their passage that the file gives."
         remedy = "The offsets count characters of the passage; download the file again, or fix them."
         raise DataError(problem, remedy, file=path, code="bad-label")
     return data
@@ -76,9 +76,9 @@ def _paragraphs(path: Path) -> Iterator[tuple[Any, FileLocation]]:
     if isinstance(row, dict) and ("header" in row or "qas" in row):
         yield from _mrqa(path)
         return
-    place = FileLocation(path)
-    for article_at, article in enumerate(_list(json_of(path, _EXPECTED), "data", place)):
-        inside = place.inside(f"data[{article_at}]")
+    location = FileLocation(path)
+    for article_at, article in enumerate(_list(json_of(path, _EXPECTED), "data", location)):
+        inside = location.inside(f"data[{article_at}]")
         for at, paragraph in enumerate(_list(article, "paragraphs", inside)):
             yield paragraph, inside.inside(f"paragraphs[{at}]")
 
@@ -88,64 +88,64 @@ def _mrqa(path: Path) -> Iterator[tuple[Any, FileLocation]]:
         for line, content in enumerate(file, 1):
             if not content.strip():
                 continue
-            row, place = _json_or_none(content), FileLocation(path, line)
+            row, location = _json_or_none(content), FileLocation(path, line)
             if not isinstance(row, dict):
-                raise place.error("this is not a JSON object.", "One object a line is expected.", code="bad-json")
+                raise location.error("this is not a JSON object.", "One object a line is expected.", code="bad-json")
             if "header" not in row or "qas" in row:
-                yield row, place
+                yield row, location
 
 
-def _add(data: SpanData, entry: Any, place: FileLocation) -> None:
+def _add(data: SpanData, entry: Any, location: FileLocation) -> None:
     """Add a question with the first of its answers that is where it is said to be; without any, none is right."""
-    question = place.text(_get(entry, "question"), "question")
-    squad = place.line is None  # MRQA has one object a line
+    question = location.text(_get(entry, "question"), "question")
+    squad = location.line is None  # MRQA has one object a line
     impossible = squad and entry.get("is_impossible") is True
-    spans = [] if impossible else list(_squad_spans(entry, place) if squad else _mrqa_spans(entry, place))
+    spans = [] if impossible else list(_squad_spans(entry, location) if squad else _mrqa_spans(entry, location))
     if not spans and not impossible:
         remedy = 'Training and evaluation need labelled data; SQuAD v2 says "is_impossible" where there is none.'
-        raise place.error("this question has no answer.", remedy, code="missing-key", key="answers")
+        raise location.error("this question has no answer.", remedy, code="missing-key", key="answers")
     passage = data.passages[-1]
-    there = [(start, end) for start, end, answer in spans if _agree(passage[max(start, 0) : end], answer)]
-    if spans and not there:
+    matching = [(start, end) for start, end, answer in spans if _agree(passage[max(start, 0) : end], answer)]
+    if spans and not matching:
         data.left_out += 1
         return
-    start, end = there[0] if there else (None, None)
-    listed = [] if squad or not entry.get("answers") else _list(entry, "answers", place)
+    start, end = matching[0] if matching else (None, None)
+    listed = [] if squad or not entry.get("answers") else _list(entry, "answers", location)
     more = [text for text in listed if isinstance(text, str)]
     answers = tuple(dict.fromkeys([answer for _, _, answer in spans] + more))
     data.examples.append(SpanExample(question.strip(), len(data.passages) - 1, start, end, answers))
 
 
-def _squad_spans(entry: Any, place: FileLocation) -> Iterator[Span]:
-    for answer in _list(entry, "answers", place):
+def _squad_spans(entry: Any, location: FileLocation) -> Iterator[Span]:
+    for answer in _list(entry, "answers", location):
         text, start = _get(answer, "text"), _get(answer, "answer_start")
         if not isinstance(text, str) or not isinstance(start, int):
             problem = 'an answer needs "text" and a whole number "answer_start".'
-            raise place.error(problem, code="bad-row", key="answers")
+            raise location.error(problem, code="bad-row", key="answers")
         yield start, start + len(text), text
 
 
-def _mrqa_spans(entry: Any, place: FileLocation) -> Iterator[Span]:
+def _mrqa_spans(entry: Any, location: FileLocation) -> Iterator[Span]:
     """Detected answers with their characters; MRQA counts the last character in."""
-    for answer in _list(entry, "detected_answers", place):
+    for answer in _list(entry, "detected_answers", location):
         text = _get(answer, "text")
-        for span in _list(answer, "char_spans", place):
-            two = isinstance(span, list) and len(span) == 2 and all(isinstance(each, int) for each in span)
+        for span in _list(answer, "char_spans", location):
+            two = isinstance(span, list) and len(span) == 2 and all(isinstance(bound, int) for bound in span)
             if not isinstance(text, str) or not two:
                 problem = 'an answer needs "text" and "char_spans" of two whole numbers.'
-                raise place.error(problem, code="bad-row", key="char_spans")
+                raise location.error(problem, code="bad-row", key="char_spans")
             yield span[0], span[1] + 1, text
 
 
-def _agree(found: str, answer: str) -> bool:
+def _agree(part: str, answer: str) -> bool:
     """Whether a passage's part is the answer; MRQA's texts differ in case and blanks from what they were found as."""
-    return bool(found.strip()) and "".join(found.split()).casefold() == "".join(answer.split()).casefold()
+    return bool(part.strip()) and "".join(part.split()).casefold() == "".join(answer.split()).casefold()
 
 
-def _list(row: Any, key: str, place: FileLocation) -> list[Any]:
+def _list(row: Any, key: str, location: FileLocation) -> list[Any]:
     value = _get(row, key)
     if not isinstance(value, list):
-        raise place.error(f'a list "{key}" is missing.', _EXPECTED, code="missing-key", key=key)
+        raise location.error(f'a list "{key}" is missing.', _EXPECTED, code="missing-key", key=key)
     return value
 
 

@@ -60,9 +60,9 @@ class TrainingFolder:
         """Note what is trained; returns the checkpoint to go on from, if this very training was begun before."""
         if self.begun is None:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
-            for place in (self.path / name for name in {*self.old} - {DONE, BEGUN}):
-                if place.is_file():
-                    place.unlink()
+            for path in (self.path / name for name in {*self.old} - {DONE, BEGUN}):
+                if path.is_file():
+                    path.unlink()
         else:
             _require_same(self.path, self.begun, identity)
             shutil.rmtree(self._saved, ignore_errors=True)
@@ -92,14 +92,14 @@ class TrainingFolder:
             _remove(self.checkpoints)
         return content
 
-    def held(self, kept: int) -> int:
+    def held(self, n_kept: int) -> int:
         """Bytes in this folder that make room for the training: it removes them, or writes no more in their place."""
         if self.begun is None:
-            return sum(_size(place) for place in (self.checkpoints, *(self.path / name for name in self.old)))
-        there = _checkpoints(self.checkpoints)
-        whole = [place for place in there if _is_whole(place)]
-        counted = [place for place in there if place not in whole] + whole[-max(kept, 1) :]
-        return sum(_size(place) for place in (*counted, self._saved, *(self.path / name for name in self.made)))
+            return sum(_size(path) for path in (self.checkpoints, *(self.path / name for name in self.old)))
+        checkpoints = _checkpoints(self.checkpoints)
+        complete = [path for path in checkpoints if _is_whole(path)]
+        counted = [path for path in checkpoints if path not in complete] + complete[-max(n_kept, 1) :]
+        return sum(_size(path) for path in (*counted, self._saved, *(self.path / name for name in self.made)))
 
     def _note(self) -> None:
         content = {"made_by": MADE_BY, "identity": self.begun, "files": self.made}
@@ -161,25 +161,29 @@ def _remove(checkpoints: Path) -> None:
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The last checkpoint that was written whole; those that were not are removed."""
-    for place in reversed(_checkpoints(folder)):
-        if _is_whole(place):
-            return place
-        shutil.rmtree(place, ignore_errors=True)
+    for checkpoint in reversed(_checkpoints(folder)):
+        if _is_whole(checkpoint):
+            return checkpoint
+        shutil.rmtree(checkpoint, ignore_errors=True)
     return None
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    found = [place for place in folder.glob("checkpoint-*") if whole_number(place.name.partition("-")[2]) is not None]
-    return sorted(found, key=lambda place: int(place.name.partition("-")[2]))
+    checkpoints = [
+        path for path in folder.glob("checkpoint-*") if whole_number(path.name.partition("-")[2]) is not None
+    ]
+    return sorted(checkpoints, key=lambda path: int(path.name.partition("-")[2]))
 
 
-def _is_whole(place: Path) -> bool:
-    state = read_noted(place / _CHECKPOINT_FILES[0], broken={})
-    whole = all((place / name).is_file() for name in _CHECKPOINT_FILES) and any(place.glob("*.safetensors"))
-    return whole and f"checkpoint-{state.get('global_step')}" == place.name
+def _is_whole(checkpoint: Path) -> bool:
+    state = read_noted(checkpoint / _CHECKPOINT_FILES[0], broken={})
+    has_files = all((checkpoint / name).is_file() for name in _CHECKPOINT_FILES) and any(
+        checkpoint.glob("*.safetensors")
+    )
+    return has_files and f"checkpoint-{state.get('global_step')}" == checkpoint.name
 
 
-def require_space(out: TrainingFolder, parameters: int, kept: int) -> None:
+def require_space(out: TrainingFolder, parameters: int, n_kept: int) -> None:
     """Refuse to begin where the disk cannot hold the checkpoints.
 
     A checkpoint holds the weights and AdamW's two moments in float32: three numbers a parameter. One more than is kept
@@ -187,17 +191,17 @@ def require_space(out: TrainingFolder, parameters: int, kept: int) -> None:
     """
     free = shutil.disk_usage(out.path).free
 
-    def needed(kept: int) -> int:
-        return 4 * parameters * (3 * (max(kept, 1) + 1) + 1)
+    def needed(n_kept: int) -> int:
+        return 4 * parameters * (3 * (max(n_kept, 1) + 1) + 1)
 
-    held = out.held(kept)
-    if free + held >= needed(kept):
+    held = out.held(n_kept)
+    if free + held >= needed(n_kept):
         return
     beside = f" besides {held / 1e9:,.2f} GB of an unfinished training" if held else ""
-    problem = f"checkpoints of {parameters / 1e6:,.1f} million parameters need {needed(kept) / 1e9:,.2f} GB, and "
+    problem = f"checkpoints of {parameters / 1e6:,.1f} million parameters need {needed(n_kept) / 1e9:,.2f} GB, and "
     problem += f"{free / 1e9:,.2f} GB are free{beside}."
     remedy = "Free some space or choose another disk with --out."
-    if kept > 1 and free + out.held(1) >= needed(1):
+    if n_kept > 1 and free + out.held(1) >= needed(1):
         remedy = "Free some space, choose another disk with --out, or keep fewer with --set keep_checkpoints=1."
     raise UsageError(problem, remedy, code="no-space", file=out.path)
 
@@ -212,8 +216,8 @@ def explained_full_disk(path: Path, *, resume: bool) -> Iterator[None]:
     except Exception as error:
         if not is_full_disk(error):
             raise
-        again = "the same command" if resume else "the same command without --resume never"
-        remedy = f"Free some space; {again} then continues from the last checkpoint."
+        repeat = "the same command" if resume else "the same command without --resume never"
+        remedy = f"Free some space; {repeat} then continues from the last checkpoint."
         raise UsageError(f"the disk is full ({first_line(error)}).", remedy, code="no-space", file=path) from error
 
 
@@ -226,8 +230,8 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     different = sorted(key for key in {**before, **now} if before.get(key) != now.get(key))
     if not different:
         return
-    what = "; ".join(line for key in different for line in changes(key, before.get(key), now.get(key)))
-    problem = f"this folder holds another unfinished training ({what})."
+    differences = "; ".join(line for key in different for line in changes(key, before.get(key), now.get(key)))
+    problem = f"this folder holds another unfinished training ({differences})."
     remedy = "Repeat its command to continue it, choose another --out, or start over with --resume never."
     raise UsageError(problem, remedy, code="other-run", file=path, key=different[0])
 

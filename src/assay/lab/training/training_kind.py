@@ -28,8 +28,10 @@ def epochs(default: float) -> Any:
 
 
 def rate(default: float) -> Any:
-    said = "the learning rate; it falls linearly to 0"
-    return setting(default, said, least=0, most=1, above=True, real=True, example=f"{default:g}", value=f"{default:g}")
+    description = "the learning rate; it falls linearly to 0"
+    return setting(
+        default, description, least=0, most=1, above=True, real=True, example=f"{default:g}", value=f"{default:g}"
+    )
 
 
 @dataclass(frozen=True)
@@ -146,13 +148,13 @@ class TrainingKind(ABC, Generic[S]):
 
     def fitted(self, settings: S, given: frozenset[str], most: int, name: str) -> tuple[S, tuple[str, ...]]:
         """Settings that the model can do: a default longer than what it reads is lowered, and noted."""
-        wanted = getattr(settings, self.longest)
-        if wanted <= most:
+        length = getattr(settings, self.longest)
+        if length <= most:
             return settings, ()
         if self.longest in given:
-            problem = f"{self.longest} is {wanted}, but {name} reads at most {most} tokens."
+            problem = f"{self.longest} is {length}, but {name} reads at most {most} tokens."
             raise UsageError(problem, f"--set {self.longest}={most}", code="bad-setting", key=self.longest)
-        note = f"{self.longest} is {most}, the most that the base reads, instead of {wanted}"
+        note = f"{self.longest} is {most}, the most that the base reads, instead of {length}"
         return replace(settings, **self._lowered(settings, given, most)), (note,)
 
     def _lowered(self, settings: S, given: frozenset[str], most: int) -> dict[str, Any]:
@@ -175,9 +177,9 @@ def preset_of(kind: TrainingKind[S], name: str | None) -> dict[str, Any]:
 
 def settings_of(kind: TrainingKind[S], preset: str | None, given: Mapping[str, Any] | None) -> tuple[S, frozenset[str]]:
     """The settings of a training, and which of them were given."""
-    written = {key: str(value) for key, value in (given or {}).items() if value is not None}
+    texts = {key: str(value) for key, value in (given or {}).items() if value is not None}
     paper = preset_of(kind, preset)
-    if "max_steps" in written and "epochs" not in written and preset is None:
+    if "max_steps" in texts and "epochs" not in texts and preset is None:
         paper["epochs"] = None  # the steps decide
     owner = f"{kind.name} training"
-    return read_settings(kind.settings, written, owner, remedy="See `assay train --help`.", **paper), frozenset(written)
+    return read_settings(kind.settings, texts, owner, remedy="See `assay train --help`.", **paper), frozenset(texts)
