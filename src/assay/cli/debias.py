@@ -118,4 +118,6 @@ def _probe_lines(report: Mapping[str, Any]) -> Iterator[str]:
             f"{accuracy[-1]:.3f} after round {rounds}; chance level {probe['majority']:.3f}"
         )
     for key, label in (("held_out", "on held-out sentences"), ("first_token", "from the first token alone")):
-        yield "{label}: {before:.3f} before, {after:.3f} after; chance level {majority:.3f}".format(label=label, **probe[key])
+        yield "{label}: {before:.3f} before, {after:.3f} after; chance level {majority:.3f}".format(
+            label=label, **probe[key]
+        )

@@ -92,9 +92,7 @@ def _say(estimates: Sequence[RequestEstimate], spending: Spending, file: Any = N
     read, output = (sum(counts) for counts in zip(*(calls.tokens for calls in estimates), strict=True))
     tried = [calls.tried for calls in estimates if calls.tried]
     source = "measured in the trial" if tried else "estimated"
-    say(
-        f"to send: {unsent:,}, with about {read:,.0f} input and at most {output:,.0f} output tokens ({source})"
-    )
+    say(f"to send: {unsent:,}, with about {read:,.0f} input and at most {output:,.0f} output tokens ({source})")
     if spending.price is not None:
         say(f"cost: about ${spending.price.usd(read, output):.4f}")
     else:

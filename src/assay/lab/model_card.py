@@ -18,7 +18,13 @@ Sections = Mapping[str, Sequence[str]]
 
 
 def trained_card(
-    kind: TrainingKind[Any], info: Mapping[str, Any], scores: TaskScores | None, *, paper: str, command: str, made_at: str
+    kind: TrainingKind[Any],
+    info: Mapping[str, Any],
+    scores: TaskScores | None,
+    *,
+    paper: str,
+    command: str,
+    made_at: str,
 ) -> str:
     """The card of a trained model, from its assay.json. `paper` says where its preset is published."""
     base, curve = info["base"], info["curve"]

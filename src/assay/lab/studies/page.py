@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import quote
@@ -21,7 +22,7 @@ from assay.files.decoding import json_value, require_typed
 from assay.files.opening import read_whole, reason
 from assay.lab.debiasing import METHODS
 from assay.lab.studies.steps import COMPARISON, CompareRuns, RunProbe, scores_of
-from assay.lab.studies.study_file import StudyFile
+from assay.lab.studies.study_file import StudyFile, StudyModel
 from assay.lab.studies.study_record import StudyRecord
 from assay.presentation.elements import (
     CellKind,
@@ -52,7 +53,7 @@ Tasks = Mapping[str, TaskScore | None]
 PREFERRED = ("accuracy", "f1", "em", "log_likelihood")
 """Which of a model's scores is its task score: the first of these that it has."""
 
-MOST_TOLD = 3  # differences in a row
+LARGEST = 3  # differences in a row
 OF_ITEMS = "_differences"
 """How the name of a comparison's table of single items ends: word_differences are those of words."""
 
@@ -78,30 +79,33 @@ class StudyRunView:
 
 def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: StudyRecord) -> Path | None:
     """Write a study's page, and the page of all runs; return the study's, or None if no run is finished."""
-    views = [
-        StudyRunView(run, _titled(open_bare(run.folder(out)), label))
-        for run, label in labels(runs, file)
-        if "finished" in record.of(run) and (run.folder(out) / "findings.json").is_file()
-    ]
+    views = []
+    for run, title in labels(runs, file):
+        if "finished" in record.of(run) and (run.folder(out) / "findings.json").is_file():
+            content = open_bare(run.folder(out))
+            info = replace(content.info, model=replace(content.info.model, name=title))
+            views.append(
+                StudyRunView(run, replace(content, info=info, findings=replace(content.findings, model=title)))
+            )
     if not views:
         return None
     views.sort(key=lambda view: [*probes()].index(view.step.probe))  # stable: models stay in their order
     everything = render_report([view.content for view in views], out / "runs")
     write_atomically(out / "runs" / "report.html", everything.encode("utf-8", "replace"))
-    page = render(file, views, record, _compared(out, views, record))
+    page = render(file, views, record, _comparisons(out, views, record))
     write_atomically(out / "report.html", page.encode("utf-8", "replace"))
     return out / "report.html"
 
 
-def _compared(out: Path, runs: Sequence[StudyRunView], record: StudyRecord) -> dict[str, StudyComparison]:
+def _comparisons(out: Path, runs: Sequence[StudyRunView], record: StudyRecord) -> dict[str, StudyComparison]:
     """The comparisons of these runs as they are now, by the run that is compared."""
     titles = {run.step.name: run.content.model for run in runs}
     comparisons = {}
     for entry in record.part(CompareRuns.part).values():
         run, baseline = entry["run"], entry["baseline"]
         if "finished" in entry and {run, baseline} <= titles.keys() and record.holds(entry, (run, baseline)):
-            content = _read(out / CompareRuns.home / run / COMPARISON)
-            comparisons[run] = StudyComparison(run, titles[run], titles[baseline], content)
+            path = out / CompareRuns.home / run / COMPARISON
+            comparisons[run] = StudyComparison(run, titles[run], titles[baseline], _read(path))
     return comparisons
 
 
@@ -155,24 +159,27 @@ def render(
     file: StudyFile, runs: Sequence[StudyRunView], record: StudyRecord, compared: Mapping[str, StudyComparison]
 ) -> str:
     """The page as text."""
-    tasks = _tasks(file, record)
-    probe_names = dict.fromkeys(run.step.probe for run in runs)
+    scores = {name: scores_of(record.part("models").get(name, {}).get("scores")) for name in file.models}
+    tasks = {name: task_score(scores[name], scores.get(file.baseline(name) or "", {})) for name in scores}
     parts = [
-        _part(f"p{number}", [run for run in runs if run.step.probe == probe], file, tasks, compared)
-        for number, probe in enumerate(probe_names, 1)
+        _part(f"p{number}", list(views), file, tasks, compared)
+        for number, (_, views) in enumerate(groupby(runs, key=lambda run: run.step.probe), 1)
     ]
     script, digest = script_and_digest()
     entries = {name: entry for part in ("models", "runs", "comparisons") for name, entry in record.part(part).items()}
-    page = environment().get_template("study.html")
-    return page.render(
-        study=file,
-        models=ElementRenderer("models").sections([Section([_models(file, record, tasks)])]),
-        parts=parts,
-        record=record.content,
-        failed={name: str(entry["error"]["problem"]) for name, entry in entries.items() if entry.get("error")},
-        seconds=sum(entry.get("seconds", 0.0) for entry in entries.values()),
-        script=script,
-        script_digest=digest,
+    return (
+        environment()
+        .get_template("study.html")
+        .render(
+            study=file,
+            models=ElementRenderer("models").sections([Section([_models(file, record, tasks)])]),
+            parts=parts,
+            record=record.content,
+            failed={name: str(entry["error"]["problem"]) for name, entry in entries.items() if entry.get("error")},
+            seconds=sum(entry.get("seconds", 0.0) for entry in entries.values()),
+            script=script,
+            script_digest=digest,
+        )
     )
 
 
@@ -186,12 +193,16 @@ def _part(
         [compared[run.step.name] for run in runs if run.step.name in compared],
         [estimate for headline in headlines for estimate in headline],
     )
+    judged = Counter(str(run.findings.verdict.says) for run in contents if run.findings.verdict)
+    verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
+    sentences: list[Text] = [changes.found] if changes else []
+    sentences += [f"Verdicts: {verdicts}."] if verdicts else []
     return {
         "anchor": anchor,
         "runs": runs,
-        "found": view.text(_found(contents, changes)),
+        "found": view.text(join_texts(sentences, " ")),
         "template": RunView(contents[0], anchor),
-        "of_study": view.sections(of_study([_made(run, file, tasks[run.step.model]) for run in runs])),
+        "of_study": view.sections(of_study([_study_run(run, file, tasks[run.step.model]) for run in runs])),
         "changes": changes,
         "changed": view.sections([Section([changes.summary])] if changes else []),
         "beside": estimates_across_runs(contents, headlines) if several else None,
@@ -199,38 +210,20 @@ def _part(
     }
 
 
-def _found(runs: Sequence[Run], changes: ProbeChanges | None) -> Text:
-    """What was found: the clear differences, and the verdicts of the runs."""
-    judged = Counter(str(run.findings.verdict.says) for run in runs if run.findings.verdict)
-    verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
-    sentences: list[Text] = [f"Verdicts: {verdicts}."] if verdicts else []
-    return join_texts([*([changes.found] if changes else []), *sentences], " ")
-
-
-def _made(run: StudyRunView, file: StudyFile, task: TaskScore | None) -> StudyRun:
+def _study_run(run: StudyRunView, file: StudyFile, task: TaskScore | None) -> StudyRun:
     name = run.step.model
     baseline = file.baseline(name)
     methods = [
         f"{METHODS[model.value].title}{f' ({model.attribute})' if model.attribute else ''}"
         for model in file.methods(name)
     ]
-    sources, compared_with = (
-        [model.name for model in file.above(name)],
-        file.models[baseline].title if baseline else None,
+    sources = [model.name for model in file.above(name)]
+    return StudyRun(
+        run.content, name, sources, "; ".join(methods), file.models[baseline].title if baseline else None, task
     )
-    return StudyRun(run.content, name, sources, "; ".join(methods), compared_with, task)
 
 
 # --- the models
-
-
-def _tasks(file: StudyFile, record: StudyRecord) -> Tasks:
-    """What each model scores at its task, beside its baseline."""
-    scores = {name: scores_of(record.part("models").get(name, {}).get("scores")) for name in file.models}
-    return {
-        name: task_score(model_scores, scores.get(file.baseline(name) or "", {}))
-        for name, model_scores in scores.items()
-    }
 
 
 def task_score(scores: Mapping[str, Estimate], before: Mapping[str, Estimate]) -> TaskScore | None:
@@ -243,7 +236,7 @@ def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
     """The table of models, in the file's order."""
     rows, lines = [], []
     for name, model in file.models.items():
-        entry, task, origin = record.part("models").get(name, {}), tasks[name], _made_words(name, file)
+        entry, task, origin = record.part("models").get(name, {}), tasks[name], _origin(model, file)
         seconds, error = entry.get("seconds"), (entry.get("error") or {}).get("problem")
         before = file.baseline(name)
         baseline = file.models[before].title if before else None
@@ -281,9 +274,8 @@ def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
     )
 
 
-def _made_words(name: str, file: StudyFile) -> str:
+def _origin(model: StudyModel, file: StudyFile) -> str:
     """How a model was made, in a few words."""
-    model = file.models[name]
     if model.spec:
         return f"ready: {model.spec}"
     source = file.models[model.source or ""].title
@@ -291,12 +283,6 @@ def _made_words(name: str, file: StudyFile) -> str:
         return f"{source}, trained {'further' if model.train == 'mask' else f'for {model.train} questions'}"
     about = f", {model.attribute}" if model.attribute else ""
     return f"{source}, debiased: {METHODS[model.value].title}{about}"
-
-
-def _titled(content: Run, title: str) -> Run:
-    """A run with the study's title for its model."""
-    info = replace(content.info, model=replace(content.info.model, name=title))
-    return replace(content, info=info, findings=replace(content.findings, model=title))
 
 
 # --- models against those that they are compared with, on what both were asked
@@ -309,7 +295,7 @@ class StudyComparison:
     run: str
     model: str
     baseline: str
-    told: _ComparisonJson
+    content: _ComparisonJson
 
     @property
     def link(self) -> str:
@@ -317,13 +303,13 @@ class StudyComparison:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        differences = (Difference.from_json(difference) for difference in self.told["differences"])
+        differences = map(Difference.from_json, self.content["differences"])
         return [replace(difference, model=self.model, baseline=self.baseline) for difference in differences]
 
     @property
     def items(self) -> tuple[int, int] | None:
         """How many single items (words) changed clearly, and how many were tested."""
-        tables = [rows for name, rows in self.told["tables"].items() if name.endswith(OF_ITEMS)]
+        tables = [rows for name, rows in self.content["tables"].items() if name.endswith(OF_ITEMS)]
         tested = [claimed for rows in tables for row in rows if (claimed := is_claimed(row)) is not None]
         return (sum(tested), len(tested)) if tables else None
 
@@ -357,38 +343,40 @@ def changes_of(compared: Sequence[StudyComparison], headline: Sequence[Estimate]
 def _in_all(compared: Sequence[StudyComparison]) -> Text:
     """How many differences were tested in all comparisons, how many are clear, and the largest clear one."""
     tested, clear = tested_and_clear([difference for comparison in compared for difference in comparison.differences])
-    changed = [amounts for comparison in compared if (amounts := comparison.items)]
     items = ""
-    if changed:
+    if changed := [counts for comparison in compared if (counts := comparison.items)]:
         n_changed, n_tested = map(sum, zip(*changed, strict=True))
-        items = f" {format_count(n_changed) if n_changed else 'None'} of {format_count(n_tested)} {_items(compared)} changed clearly."
+        share = f"{format_count(n_changed) if n_changed else 'None'} of {format_count(n_tested)}"
+        items = f" {share} {_items_name(compared)} changed clearly."
     if not clear:
         none = f"{plural(tested, 'difference')} tested, none clear." if tested else "No difference could be tested."
         return f"{none}{items}"
-    worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
-    largest: Text = [Verbatim(clear[0].model), ", ", _told(clear[0])]
-    counts = f"{plural(tested, 'difference')} tested, {format_count(len(clear))} clear: {better} better, {worse} worse."
-    return [f"{counts} The largest: ", largest, f".{items}"]
+    worse, better = _worse_and_better(clear)
+    largest: Text = [Verbatim(clear[0].model), ", ", _values(clear[0])]
+    summary = (
+        f"{plural(tested, 'difference')} tested, {format_count(len(clear))} clear: {better} better, {worse} worse."
+    )
+    return [f"{summary} The largest: ", largest, f".{items}"]
 
 
-def _items(compared: Sequence[StudyComparison]) -> str:
+def _items_name(compared: Sequence[StudyComparison]) -> str:
     """What single items are called, such as words; empty if no comparison has any."""
-    tables = (name for comparison in compared for name in comparison.told["tables"] if name.endswith(OF_ITEMS))
+    tables = (name for comparison in compared for name in comparison.content["tables"] if name.endswith(OF_ITEMS))
     return next((f"{name.removesuffix(OF_ITEMS)}s" for name in tables), "")
 
 
 def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
-    items = _items(compared)
+    items = _items_name(compared)
     rows, lines = [], []
     for comparison in compared:
         tested, clear = tested_and_clear(comparison.differences)
-        worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
+        worse, better = _worse_and_better(clear)
         changed: list[TableCell] = [
             f"{format_count(comparison.items[0])} of {format_count(comparison.items[1])}" if comparison.items else ""
         ]
-        largest = join_texts([_told(d) for d in clear[:MOST_TOLD]], "; ")
+        largest = join_texts([_values(d) for d in clear[:LARGEST]], "; ")
         if not tested:
-            largest = join_texts([Verbatim(note) for note in comparison.told["notes"]], "; ")
+            largest = join_texts([Verbatim(note) for note in comparison.content["notes"]], "; ")
         names: list[TableCell] = [Verbatim(comparison.model), Verbatim(comparison.baseline)]
         counts: list[TableCell] = [tested, len(clear), worse, better, *(changed if items else ())]
         rows.append(TableRow([*names, *counts, largest, PageLink("page", comparison.link)]))
@@ -401,7 +389,7 @@ def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
         title="What changed relative to the baseline",
         how=HOW + more,
         data=Data((*columns, f"{items or 'items'}_clear", f"{items or 'items'}_tested"), lines),
-        file=f"{compared[0].told['probe'] or 'study'}-against",
+        file=f"{compared[0].content['probe'] or 'study'}-against",
         anchor="against",
         columns=[
             *(TableColumn(head, CellKind.TEXT) for head in ("model", "baseline")),
@@ -414,13 +402,12 @@ def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
     )
 
 
-def _told(difference: Difference) -> Text:
-    return [
-        *about(difference),
-        ": ",
-        NumberText(f"{format_number(difference.before)} to {format_number(difference.after)}"),
-    ]
+def _values(difference: Difference) -> Text:
+    values = f"{format_number(difference.before)} to {format_number(difference.after)}"
+    return [*about(difference), ": ", NumberText(values)]
 
 
-def _direction(difference: Difference) -> float:
-    return (difference.worse.value or 0.0) if difference.worse is not None else 0.0
+def _worse_and_better(clear: Sequence[Difference]) -> tuple[int, int]:
+    """How many differences are for the worse, and how many for the better."""
+    directions = [(difference.worse and difference.worse.value) or 0.0 for difference in clear]
+    return sum(direction > 0 for direction in directions), sum(direction < 0 for direction in directions)

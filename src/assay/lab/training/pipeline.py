@@ -150,9 +150,7 @@ def train(
         command = shlex.join(["assay" if program == "__main__.py" else program, *sys.argv[1:]])
         made_at = f"{datetime.now(UTC).isoformat(timespec='seconds')}, {time.perf_counter() - began:,.0f} s"
         paper = presets()[preset].source if preset else ""
-        card = trained_card(
-            training_kind, info, scores, paper=paper, command=without_folders(command), made_at=made_at
-        )
+        card = trained_card(training_kind, info, scores, paper=paper, command=without_folders(command), made_at=made_at)
         return TrainingResult(out, folder.finish(info, card, keep_checkpoints=chosen.keep_checkpoints > 0), scores)
 
 
