@@ -14,7 +14,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, NoReturn
 
 from assay.cli import (
@@ -153,17 +152,13 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Adds what the user may have meant by an unknown command or option."""
-        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         suggestion = ""
-        if choice:
-            suggestion = suggest(
-                choice[1], re.findall(r"[^\s',]+", choice[2])
-            )  # newer Pythons do not quote the choices
-        elif unknown:
-            suggestion = suggest(
-                unknown[1], [option for parser in _all(self) for option in parser._option_string_actions]
-            )
+        if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            choices = re.findall(r"[^\s',]+", choice[2])  # newer Pythons do not quote them
+            suggestion = suggest(choice[1], choices)
+        elif unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message):
+            options = [option for parser in _all(self) for option in parser._option_string_actions]
+            suggestion = suggest(unknown[1], options)
         super().error(f"{message}{suggestion.removesuffix('.')}")
 
     def format_help(self) -> str:
@@ -185,7 +180,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-V", "--version", action="version", version=f"assay {__version__}", help="show the version")
     commands = parser.add_subparsers(metavar="COMMAND")
     for module in COMMANDS:
-        examples = getattr(module, "examples", None) or partial(_fixed, module.EXAMPLES)
+        examples = getattr(module, "examples", lambda about, module=module: module.EXAMPLES)
         does = f"{module.HELP[0].upper()}{module.HELP[1:]}."
         command = commands.add_parser(module.NAME, help=module.HELP, description=does, examples=examples)
         module.add_options(command)
@@ -200,10 +195,6 @@ def _is_text(argument: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _fixed(examples: str, about: str | None) -> str:
-    return examples
 
 
 @contextmanager

@@ -1,14 +1,15 @@
-"""What the commands share: common options, settings from the command line, progress and output."""
+"""What the commands share: common options, settings from the command line, executors, progress and output."""
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
     from assay.asking.progress import Progress
+    from assay.engine.executor import Executor
     from assay.probes.base import Probe
     from assay.results.run import Run
 
+LOCAL = "local"
 _DATA = "the folder of official data, or one file (default: ASSAY_DATA, else the folder of `assay data fetch`)"
 SHARED: Mapping[str, Mapping[str, Any]] = {
     "probe": {"metavar": "PROBE", "help": "see `assay list probes`"},
@@ -82,6 +85,42 @@ def settings_listed(common: type | None, kinds: Mapping[str, type], about: str |
         f"settings of {name}": [each for each in help_of(kind) if each not in shared] for name, kind in kinds.items()
     }
     return "\n".join(f"{name} (--set key=value):\n{wrapped(entries)}" for name, entries in parts.items())
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    description = (
+        "where to compute: local (this process), ray (workers on this machine), ray:ADDRESS (a Ray cluster) or "
+    )
+    description += "work:DIR (the workers that `assay work DIR` starts)"
+    add("--executor", metavar="NAME", default=LOCAL, help=description)
+    room = "with ray: how many workers; auto, the default: as many as there is room for"
+    add("--workers", type=_count, metavar="N", help=room)
+    add("--gpus-per-worker", type=float, metavar="G", help="with ray: GPUs of each worker (1 for a model on a GPU)")
+
+
+def _count(text: str) -> int | str:
+    """A number of workers, or auto."""
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor auto") from None
+
+
+@contextmanager
+def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
+    """The executor that the options name, closed at the end."""
+    from assay.runs.audit import new_executor
+
+    for option, value, least in (("workers", options.workers, 1), ("gpus-per-worker", options.gpus_per_worker, 0)):
+        if isinstance(value, int | float) and value < least:
+            problem = f"--{option} is {value:g}, expected at least {least}."
+            raise UsageError(problem, f"--{option} {least}", code="bad-option", key=option)
+    workers = None if options.workers == "auto" else options.workers
+    key_env = getattr(options, "key_env", None) or ""  # not every command that asks models has it
+    executor = new_executor(options.executor, workers, options.gpus_per_worker, key_env)
+    with executor if isinstance(executor, AbstractContextManager) else nullcontext():
+        yield executor
 
 
 def _width() -> int:
@@ -145,7 +184,12 @@ def show(
     terminal_where(page, console, following)
 
 
-def write(text: str, out: str | None) -> None:
+def write_json(content: Any) -> None:
+    """Print JSON for other programs."""
+    write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def write(text: str, out: str | None = None) -> None:
     """Write a text for other programs to a file or to standard output, always as UTF-8."""
     to_terminal = out is None and sys.stdout.isatty()
     content = (printable(text) if to_terminal else text).encode("utf-8", "backslashreplace")

@@ -44,7 +44,7 @@ def call(options: argparse.Namespace) -> int:
     if options.out:  # before printing, which may fail
         write_page(Path(options.out), title_of(comparison), present_comparison(comparison), "comparison")
     if options.json:
-        write(comparison.to_json(), None)
+        write(comparison.to_json())
     else:
         print_sections(terminal_comparison(comparison), console_on(sys.stdout))
     if options.out:

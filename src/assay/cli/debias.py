@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write
+from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write_json
 
 NAME = "debias"
 HELP = "debias a model and measure what it costs"
@@ -55,22 +54,13 @@ def call(options: argparse.Namespace) -> int:
         evaluate = None
         if options.eval is not None:
             evaluate = EvaluateOn(Path(options.eval), options.device, options.seed, progress)
+        same = {name: getattr(options, name) for name in ("corpus", "attribute", "words", "seed", "device", "dtype")}
+        settings = settings_of(options.set)
         result = debias(
-            options.method,
-            options.model,
-            options.out,
-            corpus=options.corpus,
-            attribute=options.attribute,
-            words=options.words,
-            settings=settings_of(options.set),
-            seed=options.seed,
-            device=options.device,
-            dtype=options.dtype,
-            evaluate=evaluate,
-            progress=progress,
+            options.method, options.model, options.out, settings=settings, evaluate=evaluate, progress=progress, **same
         )
     if options.json:
-        write(json.dumps(result.report, indent=1, ensure_ascii=False) + "\n", None)
+        write_json(result.report)
         return 0
     print(*summary(result.report), f"Model: hf:{result.folder}", sep="\n")
     return 0

@@ -38,11 +38,8 @@ def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]
 
     spec = find_model(model, Options(key_env=key_env, again=True))
     if spec.endpoint is None:
-        problem, remedy = (
-            f"{model} is not an endpoint.",
-            "For example --model api:NAME@http://localhost:8000/v1.",
-        )
-        raise UsageError(problem, remedy, code="bad-option", key="model")
+        remedy = "For example --model api:NAME@http://localhost:8000/v1."
+        raise UsageError(f"{model} is not an endpoint.", remedy, code="bad-option", key="model")
     endpoint = spec.endpoint
     yield "endpoint", spec.place
     yield "model", endpoint.model
@@ -86,10 +83,8 @@ def checks() -> Iterator[tuple[str, str]]:
     existing = next(folder for folder in (root, *root.parents) if folder.exists())
     yield "answers", f"{root} ({shutil.disk_usage(existing).free / 1e9:,.0f} GB free; change it with ASSAY_CACHE)"
     data = data_folder()
-    yield (
-        "official data",
-        f"{data} ({'' if data.is_dir() else 'missing; '}change it with ASSAY_DATA; see `assay data list`)",
-    )
+    missing = "" if data.is_dir() else "missing; "
+    yield "official data", f"{data} ({missing}change it with ASSAY_DATA; see `assay data list`)"
 
 
 def _device() -> str:
@@ -97,6 +92,4 @@ def _device() -> str:
         import torch
     except ImportError:
         return "cpu (others need torch)"
-    if torch.cuda.is_available():
-        return f"cuda: {torch.cuda.get_device_name()}"
-    return "cpu"
+    return f"cuda: {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "cpu"

@@ -55,7 +55,7 @@ def call(options: argparse.Namespace) -> int:
         out=options.out,
     )
     if options.json:
-        write(run.findings.to_json(), None)
+        write(run.findings.to_json())
     else:
         show([run], run.folder / "report.html", options)
     return 0

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.common import add_shared, shown_progress, write
-from assay.cli.executor_options import LOCAL, add_where, executor_of
+from assay.cli.common import LOCAL, add_shared, add_where, executor_of, shown_progress, write_json
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +88,7 @@ def call(options: argparse.Namespace) -> int:
         makers = None if options.executor == LOCAL else StudyActions(audit=partial(audit, executor=executor))
         done = study(**arguments, progress=progress, told=_teller(), makers=makers)
     if options.json:
-        write(json.dumps(done.record, indent=1, ensure_ascii=False) + "\n", None)
+        write_json(done.record)
     _print_failures(done)
     if done.page is not None and not options.json:
         print(f"Report: {done.page}")
@@ -115,7 +113,7 @@ def _dry_run(options: argparse.Namespace) -> int:
             {"step": step.name, "kind": step.kind, "state": state.value, "recipe": step.recipe, **step.size}
             for step, state in planned.steps
         ]
-        write(json.dumps({"folder": str(planned.folder), "steps": rows}, indent=1, ensure_ascii=False) + "\n", None)
+        write_json({"folder": str(planned.folder), "steps": rows})
         return 0
     print(f"{planned.study.file.title}: {len(planned.steps)} steps, into {planned.folder}")
     for number, (step, state) in enumerate(planned.steps, 1):
@@ -133,10 +131,9 @@ def _teller() -> Any:
             line = f"[{number}/{total}] {step}"
             print(f"{line} ({state.value})" if state is not StepState.NEW else line, file=sys.stderr, flush=True)
 
-        def moved(self, step: Step, place: Path) -> None:
-            print(
-                f"note: {step.name} changed in the study file; its old results were moved to {place}", file=sys.stderr
-            )
+        def moved(self, step: Step, folder: Path) -> None:
+            note = f"{step.name} changed in the study file; its old results were moved to {folder}"
+            print(f"note: {note}", file=sys.stderr)
 
         def done(self, step: Step, seconds: float) -> None:
             print(f"      {step.name} took {seconds:,.0f} s", file=sys.stderr, flush=True)
@@ -155,9 +152,9 @@ def _why(failure: StepFailure) -> str:
 
 def _print_failures(done: StudyResult) -> None:
     """Print the steps that failed, each with its remedy."""
-    if not done.failures:
-        return
-    print(f"assay: {len(done.failures)} steps were not done; run the same command to try them again.", file=sys.stderr)
+    if done.failures:
+        n = len(done.failures)
+        print(f"assay: {n} steps were not done; run the same command to try them again.", file=sys.stderr)
     for failure in done.failures:
         print(f"       {failure.step} {_why(failure)}", file=sys.stderr)
         if failure.error is not None and failure.error.remedy:

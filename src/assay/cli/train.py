@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 
-from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write
+from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write_json
 
 NAME = "train"
 HELP = "train an encoder into a model that probes can ask"
@@ -59,17 +58,14 @@ def call(options: argparse.Namespace) -> int:
             options.base,
             options.data,
             options.out,
-            preset=options.preset,
             settings=settings_of(options.set),
             evaluation=options.eval,
-            seed=options.seed,
-            device=options.device,
-            dtype=options.dtype,
             resume=options.resume == "always",
             progress=progress,
+            **{name: getattr(options, name) for name in ("preset", "seed", "device", "dtype")},
         )
     if options.json:
-        write(json.dumps(trained.info, indent=1, ensure_ascii=False) + "\n", None)
+        write_json(trained.info)
         return 0
     first, last = trained.info["curve"][0], trained.info["curve"][-1]
     print(f"{trained.info['steps']:,} steps; loss {first['loss']:.4f} at the start, {last['loss']:.4f} at the end")

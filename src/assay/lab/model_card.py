@@ -63,7 +63,7 @@ def debiased_card(
     sections: Sections,
     limits: Sequence[str] = (),
 ) -> str:
-    """The card of a debiased model, from its assay.json. `paper` says where its preset is published. `did`, `facts` and `sections` are the method's own."""
+    """The card of a debiased model, from its assay.json. `did`, `facts` and `sections` are the method's own."""
     model, words = report["model"], report["words"]
     beside = f", head {model['head']}" if "head" in model else ""
     beside += f", revision {model['revision']}" if model.get("revision") else ""

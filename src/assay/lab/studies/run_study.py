@@ -62,7 +62,7 @@ class StudyListener:
     def begins(self, step: Step, number: int, total: int, state: StepState) -> None:
         pass
 
-    def moved(self, step: Step, place: Path) -> None:
+    def moved(self, step: Step, folder: Path) -> None:
         pass
 
     def done(self, step: Step, seconds: float) -> None:
