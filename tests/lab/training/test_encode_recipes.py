@@ -129,9 +129,8 @@ def test_training_on_choices_computes_what_an_audit_computes(
     audited._model.register_forward_pre_hook(lambda _, __, given: seen.append(dict(given)), with_kwargs=True)
     logits = audited.forward(audited.encode(ChoiceColumns.of(data.queries)))["score"]
 
-    from assay.lab.training import KINDS
+    from assay.lab.training import KINDS, _batches
     from assay.lab.training.base_model import load_base, opened_base
-    from assay.lab.training.pipeline import _batches
     from assay.lab.training.training_kind import settings_of
 
     settings, _ = settings_of(KINDS["choice"], None, {"length": 64})

@@ -23,12 +23,12 @@ Base = Callable[..., str]
 @pytest.fixture(autouse=True)
 def _never_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that comes after the training began is too late."""
-    from assay.lab.training import pipeline
+    from assay.lab import training
 
     def too_late(*given: Any, **more: Any) -> None:
         raise AssertionError("the training began")
 
-    monkeypatch.setattr(pipeline, "fit", too_late)
+    monkeypatch.setattr(training, "fit", too_late)
 
 
 def refused(kind: Any, base: str, data: Path, out: Path, **more: Any) -> AssayError:

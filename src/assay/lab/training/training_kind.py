@@ -1,6 +1,6 @@
 """What a kind of training is: its settings, its data and its scores. Each has a file of its own (span, choice, mask).
 
-It is registered in KINDS (`pipeline.py`): command line, studies, cards and evaluation know it from there. Settings are
+It is registered in KINDS (`__init__.py`): command line, studies, cards and evaluation know it from there. Settings are
 as users write them (`--set key=value`), over a paper's preset, over the defaults; what every kind has is here.
 """
 
