@@ -40,7 +40,7 @@ class WordMatch(NamedTuple):
     start: int
     end: int
     word: str
-    place: int
+    class_number: int
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class AttributeWords:
         return digest_of([self.name, self.classes, self.tuples])
 
     @cached_property
-    def place_of(self) -> Mapping[str, int]:
+    def class_of(self) -> Mapping[str, int]:
         """The class of every word, as its number."""
         return {word: number for words in self.tuples for number, word in enumerate(words)}
 
     @cached_property
     def _beginnings(self) -> frozenset[str]:
         """The first letters of every word up to an apostrophe, a hyphen or its end: texts without them have no word."""
-        return frozenset(_RUN.findall(word)[0] for word in self.place_of)
+        return frozenset(_RUN.findall(word)[0] for word in self.class_of)
 
     def tuples_with(self, word: str) -> list[tuple[str, ...]]:
         """All tuples that a word is in: `her` is the counterpart of both `him` and `his`."""
@@ -77,7 +77,7 @@ class AttributeWords:
         `whole_tokens`: only what stands between blanks counts, as in bias-bench's program, to which "he," is no "he".
 
         >>> she = AttributeWords("gender", ("male", "female"), (("he", "she"),))
-        >>> [(found.start, found.end, found.place) for found in she.find("She said (and he's right): sheep.")]
+        >>> [(match.start, match.end, match.class_number) for match in she.find("She said (and he's right): sheep.")]
         [(0, 3, 1), (14, 16, 0)]
         """
         if self._beginnings.isdisjoint(_RUN.findall(text.lower())):  # most texts, and this is the fastest way to tell
@@ -85,18 +85,18 @@ class AttributeWords:
         return list(self._found(text, _TOKEN if whole_tokens else _WORD, whole_tokens))
 
     def _found(self, text: str, pieces: re.Pattern[str], whole_tokens: bool) -> Iterator[WordMatch]:
-        places = self.place_of
+        class_of = self.class_of
         for piece in pieces.finditer(text):
             start, end = piece.span()
             word = piece[0].lower().replace("’", "'")
-            if not whole_tokens and text[end : end + 1] == "." and f"{word}." in places:
-                yield WordMatch(start, end + 1, f"{word}.", places[f"{word}."])
-            elif word in places:
-                yield WordMatch(start, end, word, places[word])
+            if not whole_tokens and text[end : end + 1] == "." and f"{word}." in class_of:
+                yield WordMatch(start, end + 1, f"{word}.", class_of[f"{word}."])
+            elif word in class_of:
+                yield WordMatch(start, end, word, class_of[word])
             elif not whole_tokens and "'" in word:
                 bare = _ENDING.sub("", word)
-                if bare != word and bare in places:
-                    yield WordMatch(start, start + len(bare), bare, places[bare])
+                if bare != word and bare in class_of:
+                    yield WordMatch(start, start + len(bare), bare, class_of[bare])
 
 
 def in_case_of(word: str, old: str) -> str:

@@ -49,10 +49,10 @@ class Cda(FurtherTraining):
             raise _no_words(self.corpus, self.attribute)
 
     def training(self, base: ModelSpec) -> dict[str, str]:
-        return {**self.chosen.training, "blocks": "apart"}
+        return {**self.training_settings, "blocks": "apart"}
 
     def texts(self, loaded: BaseModel, length: int) -> Texts:
-        released = self.chosen.own["compat"] == "released"
+        released = self.method_settings["compat"] == "released"
         swapper = (ReleasedSwapper if released else Swapper)(self.attribute.tuples)
         job, layout = self.job, Tokeniser(loaded.tokenizer).single
         room = length - len(layout.before) - len(layout.after)
@@ -138,7 +138,7 @@ def _between_words(line: str, starts: list[int], first: int, cut: int) -> int:
 
 
 def _no_words(corpus: Corpus, attribute: AttributeWords) -> DataError:
-    words = ", ".join(list(attribute.place_of)[:4])
+    words = ", ".join(list(attribute.class_of)[:4])
     problem = f"it has no word of the attribute {attribute.name} ({words}, …), so there is nothing to swap."
     remedy = "Use another corpus, or other words with --words."
     return DataError(problem, remedy, file=corpus.path, code="empty-file", key="words")

@@ -130,7 +130,7 @@ class SentencesByClass:
     """Sentences for INLP by kind, and how many of each kind the corpus has, repetitions included."""
 
     texts: Mapping[str, list[str]]
-    there: Mapping[str, int]
+    available: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Counterfactuals:
 
     texts: list[tuple[str, ...]]
     sentence: list[int]
-    there: int
+    available: int
 
 
 class SentenceSample:
@@ -188,13 +188,13 @@ def kinds_of_sentences(
         if sentence.count(" ") + 1 < selection.least_words:
             continue
         count += 1
-        places = {match.place for match in attribute.find(sentence, whole_tokens=selection.whole_tokens)}
-        if not places:
+        classes = {match.class_number for match in attribute.find(sentence, whole_tokens=selection.whole_tokens)}
+        if not classes:
             samples[NEUTRAL].add(sentence)
         elif not by_class:
             samples[names[0]].add(sentence)
-        elif len(places) == 1:
-            samples[attribute.classes[places.pop()]].add(sentence)
+        elif len(classes) == 1:
+            samples[attribute.classes[classes.pop()]].add(sentence)
     _require(corpus, attribute, count, {name: len(sample) for name, sample in samples.items()})
     texts = {
         name: [_prepared(sentence, number, attribute, selection) for number, sentence in sample.chosen()]
@@ -265,7 +265,7 @@ def _require(corpus: Corpus, attribute: AttributeWords, count: int, n_by_kind: M
     if not count:
         raise refused("there are no sentences.", "Use a file with text, one paragraph per line.")
     if not any(number for name, number in n_by_kind.items() if name != NEUTRAL):
-        words = ", ".join(list(attribute.place_of)[:4])
+        words = ", ".join(list(attribute.class_of)[:4])
         alone = " without one of the other class" if len(n_by_kind) == 3 else ""
         problem = f"none of its {count:,} sentences has a word of the attribute {attribute.name} ({words}, …){alone}."
         raise refused(problem, "Use another corpus, or other words with --words.", key="words")

@@ -9,29 +9,28 @@ interruption; the result appears whole, under its name, when everything is done.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from assay.asking.plan import digest_of as digest_of_values
 from assay.config.settings import setting
 from assay.errors import ModelError
-from assay.files.atomic import rename_folder, write_atomically
+from assay.files.atomic import rename_folder
 from assay.files.opening import digest_of_file
 from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import Corpus
-from assay.lab.debiasing.method import DebiasJob, DebiasMethod, DebiasResult, cost, require_new
+from assay.lab.debiasing.method import DebiasJob, DebiasMethod, DebiasResult, cost, require_new, write_report
 from assay.lab.model_card import debiased_card, listed
 from assay.lab.training import KINDS, train
 from assay.lab.training.base_model import BaseModel, load_base, opened_base, require_device
 from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import MaskSettings
-from assay.lab.training.training_folder import CARD, DONE, finished, read_noted
+from assay.lab.training.training_folder import DONE, finished, read_noted
 from assay.lab.training.training_kind import TrainingSettings, settings_of
 from assay.models.base import ModelSpec
 
@@ -42,29 +41,15 @@ ACCUMULATE: Any = setting(16, "batches per optimizer step", least=1)
 """bias-bench's values, in place of those of masked training alone."""
 
 
-@dataclass(frozen=True)
-class SplitSettings:
-    """A method's own settings, and those for the training as text."""
-
-    own: Mapping[str, str]
-    training: Mapping[str, str]
-
-
-def chosen_of(method: DebiasMethod, given: Mapping[str, str]) -> SplitSettings:
-    """A method's settings, checked; bias-bench's values where none are given."""
-    read = method.read_settings(given)
-    of_training = {setting_field.name for setting_field in fields(MaskSettings)}
-    method_settings = {
-        setting_field.name: getattr(read, setting_field.name)
-        for setting_field in fields(read)
-        if setting_field.name not in of_training
-    }
+def chosen_of(method: DebiasMethod, texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """A method's own settings, and those of its training as text, checked; bias-bench's values where none are given."""
+    read = method.read_settings(texts)
+    of_training = {setting.name for setting in fields(MaskSettings)}
     training = {"batch": str(read.batch), "accumulate": str(read.accumulate)}
-    if "epochs" not in given:  # epochs mean whole passes
+    if "epochs" not in texts:  # epochs mean whole passes
         training["max_steps"] = str(read.max_steps)
-    return SplitSettings(
-        method_settings, training | {key: str(text) for key, text in given.items() if key in of_training}
-    )
+    training |= {key: str(text) for key, text in texts.items() if key in of_training}
+    return {name: value for name, value in vars(read).items() if name not in of_training}, training
 
 
 class FurtherTraining(ABC):
@@ -75,7 +60,7 @@ class FurtherTraining(ABC):
 
     def __init__(self, job: DebiasJob) -> None:
         self.job, self.corpus = job, Corpus(job.corpus)
-        self.chosen = chosen_of(job.method, job.settings)
+        self.method_settings, self.training_settings = chosen_of(job.method, job.settings)
         self.attribute = None if job.method.general else job.method.attribute(job.attribute, job.words)
         self.require_texts()
 
@@ -89,7 +74,7 @@ class FurtherTraining(ABC):
 
     def training(self, base: ModelSpec) -> dict[str, str]:
         """The settings of the training, as text."""
-        return dict(self.chosen.training)
+        return self.training_settings
 
     def notes(self, rates: Mapping[str, float], before: Mapping[str, Any]) -> list[str]:
         """What is worth knowing: `rates` are those of dropout, `before` the model's own."""
@@ -113,7 +98,7 @@ class FurtherTraining(ABC):
             digest = digest_of_file(self.corpus.path)
             about = {
                 "made_by": f"assay debias {job.method.name}",
-                "own_settings": dict(self.chosen.own),
+                "own_settings": self.method_settings,
                 "attribute": None if self.attribute is None else self.attribute.name,
                 "words": None if self.attribute is None else self.attribute.digest,
                 "corpus": digest,
@@ -123,28 +108,25 @@ class FurtherTraining(ABC):
             if (trained := read_noted(work / DONE)).get("kind") == "debiased":  # it was killed at the end
                 return _moved(job, work, trained)
             trained = finished(work)  # or after its training
-            before = None if job.evaluate is None else job.evaluate(Path(base.place))
+            before = job.scores(Path(base.place))
             options: dict[str, Any] = {name: getattr(job, name) for name in ("seed", "device", "dtype", "progress")}
             info = trained or train("mask", job.model, texts, work, settings=training, about=about, **options).info
             architecture, changed = _require_change(base, work, settings, job.seed)
             self.finish(work, rates)
-            after = None if job.evaluate is None else job.evaluate(work)
+            after = job.scores(work)
         report = job.report(self.attribute, digest) | {
             "model": info["base"],
             "architecture": architecture,
-            "settings": {**self.chosen.own, **info["settings"]},
+            "settings": {**self.method_settings, **info["settings"]},
             "device": info["device"],
             "dtype": info["dtype"],
             "training": {key: info[key] for key in ("steps", "counts", "new_weights", "curve")},
             "changed": changed,
-            "scores": None if before is None or after is None else cost(before, after),
+            "scores": cost(before, after),
             "notes": [*notes, *info["notes"]],
             "versions": info["versions"],
         }
-        write_atomically(work / CARD, self._card(report).encode())
-        text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
-        write_atomically(work / DONE, f"{text}\n".encode())
-        return _moved(job, work, read_noted(work / DONE))
+        return _moved(job, work, write_report(work, report, self._card(report)))
 
     def _card(self, report: Mapping[str, Any]) -> str:
         training = report["training"]

@@ -20,10 +20,10 @@ from assay.lab.debiasing.vectors import (
     Labels,
     RemovedDirections,
     majority_rate,
+    probe_accuracies,
     projection_without,
     row_space,
     split,
-    told,
     train_probe,
 )
 from assay.lab.model_card import table
@@ -66,15 +66,15 @@ def learnt(
         labels[dev],
         rounds=settings.rounds,
         stop_at_chance=settings.stop == "chance",
-        told=lambda: job.progress.advance(1),
+        on_round=lambda: job.progress.advance(1),
     )
     job.progress.advance(settings.rounds + 1 - len(removed.ranks))  # those that were not needed
     counts = {
-        "there": dict(kinds.there),
+        "there": dict(kinds.available),
         "used": {name: len(texts) for name, texts in kinds.texts.items()},
         "split": {"train": len(train), "dev": len(dev), "test": len(test)},
     }
-    return ProjectionFit(counts, removed, told(features, firsts, labels, train, test, removed.basis))
+    return ProjectionFit(counts, removed, probe_accuracies(features, firsts, labels, train, test, removed.basis))
 
 
 def inlp(
@@ -85,7 +85,7 @@ def inlp(
     *,
     rounds: int = 80,
     stop_at_chance: bool = False,
-    told: Callable[[], None] = lambda: None,
+    on_round: Callable[[], None] = lambda: None,
 ) -> RemovedDirections:
     """Iterative nullspace projection with linear support vector machines, as bias-bench runs it.
 
@@ -96,7 +96,7 @@ def inlp(
 
     features (sentence, width). There is no test of accuracy by default: all rounds are run. `stop_at_chance` ends as
     soon as the probe's accuracy on the dev features is not above `majority` by more than chance allows (one-sided 95%).
-    `told` is called after each round.
+    `on_round` is called after each round.
     """
     width, classes = features.shape[1], len(np.unique(labels))
     if classes < 2:
@@ -123,7 +123,7 @@ def inlp(
             raise _too_many(f"after {number + 1} rounds all {width} directions of the model are removed.", number // 2)
         basis = wider
         ranks.append(len(basis))
-        told()
+        on_round()
     return RemovedDirections(basis, tuple(accuracy), tuple(ranks), majority, unfinished=unfinished)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 import shutil
@@ -13,9 +14,11 @@ from typing import Any
 from assay.asking.progress import Progress, SilentProgress
 from assay.config.settings import read_settings
 from assay.errors import UsageError
+from assay.files.atomic import write_atomically
 from assay.lab.debiasing.attribute_words import AttributeWords, read_attribute
 from assay.lab.training import evaluate, kind_of
 from assay.lab.training.data_files import existing
+from assay.lab.training.training_folder import CARD, DONE
 from assay.models import find_model
 from assay.models.base import Options
 from assay.results.formatting import without_folders
@@ -71,6 +74,10 @@ class DebiasJob:
     dtype: str = "auto"
     evaluate: Evaluate | None = None
     progress: Progress = field(default_factory=SilentProgress)
+
+    def scores(self, folder: Path) -> Mapping[str, float] | None:
+        """What the model in a folder scores, if it is to be evaluated."""
+        return None if self.evaluate is None else self.evaluate(folder)
 
     def command(self) -> str:
         """The same job for the command line."""
@@ -134,10 +141,21 @@ class EvaluateOn:
         return values
 
 
-def cost(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Any]:
-    """What a model scored before and after, and what it lost (above 0: it became worse)."""
+def cost(before: Mapping[str, float] | None, after: Mapping[str, float] | None) -> dict[str, Any] | None:
+    """What a model scored before and after, and what it lost (above 0: it became worse); None if it has no scores."""
+    if before is None or after is None:
+        return None
     lost = {name: before[name] - after[name] for name in before if name in after}
     return {"before": dict(before), "after": dict(after), "cost": lost}
+
+
+def write_report(folder: Path, report: Mapping[str, Any], card: str) -> dict[str, Any]:
+    """Write the card and then assay.json; returns what that says."""
+    write_atomically(folder / CARD, card.encode())
+    text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomically(folder / DONE, f"{text}\n".encode())
+    content: dict[str, Any] = json.loads(text)
+    return content
 
 
 def require_new(folder: Path) -> None:

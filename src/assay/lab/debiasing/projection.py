@@ -5,7 +5,6 @@ What is cheap and may fail comes first; the result's folder appears whole.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -23,7 +22,7 @@ from assay.files.atomic import folder_beside, rename_folder
 from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import Corpus, SentenceSelection
 from assay.lab.debiasing.folding import find_places, fold
-from assay.lab.debiasing.method import DebiasJob, DebiasResult, cost, require_space
+from assay.lab.debiasing.method import DebiasJob, DebiasResult, cost, require_space, write_report
 from assay.lab.debiasing.vectors import RemovedDirections, head_inputs, sentence_vectors
 from assay.lab.model_card import debiased_card, listed
 from assay.lab.training import KINDS, kind_of
@@ -65,7 +64,7 @@ class ProjectionFit:
 
     sentences: Mapping[str, Any]
     removed: RemovedDirections
-    told: Mapping[str, Mapping[str, float]]
+    probe_accuracies: Mapping[str, Mapping[str, float]]
 
 
 Vectors = Callable[[list[str]], NDArray[np.float32]]
@@ -76,10 +75,10 @@ P = TypeVar("P", bound=ProjectionSettings)
 
 def project(
     job: DebiasJob,
-    learnt: Callable[[DebiasJob, P, AttributeWords, Corpus, Vectors], ProjectionFit],
-    told_of_rounds: Callable[[Mapping[str, Any]], list[str]] = lambda report: [],
+    learn: Callable[[DebiasJob, P, AttributeWords, Corpus, Vectors], ProjectionFit],
+    rounds: Callable[[Mapping[str, Any]], list[str]] = lambda report: [],
 ) -> DebiasResult:
-    """Make the model of a method that learns from sentences what to remove; `told_of_rounds` is what its card adds."""
+    """Make the model of a method that learns from sentences what to remove; `rounds` is what its card adds."""
     settings: P = job.method.read_settings(job.settings)
     if job.dtype not in ("auto", "float32"):
         problem = f"{job.method.name} supports only float32, not {job.dtype!r}."
@@ -92,26 +91,27 @@ def project(
         places = find_places(model, inputs)
         settings.require_some_left(attribute, model.config.hidden_size)
         require_space(job.out, int(1.1 * 4 * sum(weight.numel() for weight in model.parameters())))
-        before = None if job.evaluate is None else job.evaluate(Path(spec.place))
+        before = job.scores(Path(spec.place))
         limit = max_length(tokenizer, model)
         length = min(settings.length or limit, limit)
-        reading: dict[str, Any] = {"length": length, "progress": job.progress, "label": f"{job.method.name}: vectors"}
-        learned = learnt(job, settings, attribute, corpus, partial(sentence_vectors, model, tokenizer, **reading))
-        removed = learned.removed
+        label = f"{job.method.name}: vectors"
+        vectors = partial(sentence_vectors, model, tokenizer, length=length, progress=job.progress, label=label)
+        fit = learn(job, settings, attribute, corpus, vectors)
+        removed = fit.removed
         head = {"head": settings.head} if job.model == "builtin" else {"revision": spec.revision}
         report: dict[str, Any] = job.report(attribute, corpus.digest) | {
             "model": {"name": without_folders(spec.name), "digest": spec.digest, **head},
             "architecture": type(model).__name__,
             "settings": asdict(settings),
             "device": spec.device,
-            "sentences": learned.sentences,
+            "sentences": fit.sentences,
             "removed": {"directions": len(removed.basis), "of": removed.basis.shape[1], "share": removed.share},
             "probe": {
                 "accuracy": removed.accuracy,
                 "directions": removed.ranks,
                 "majority": removed.majority,
                 "unfinished": removed.unfinished,
-                **learned.told,
+                **fit.probe_accuracies,
             },
             "folded_into": fold(model, removed.projection, places, inputs),
             "scores": None,
@@ -120,15 +120,18 @@ def project(
         with folder_beside(job.out) as folder:
             model.save_pretrained(folder)
             copy_tokenizer(spec, folder)
-            _save_subspace(folder / "subspace.npz", removed)
-            if job.evaluate is not None and before is not None:
-                report["scores"] = cost(before, job.evaluate(folder))
-            text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
-            (folder / "assay.json").write_text(text + "\n", encoding="utf-8", newline="\n")
-            card = _card(job, report, told_of_rounds(report))
-            (folder / "README.md").write_text(card, encoding="utf-8", newline="\n")
+            np.savez(
+                folder / "subspace.npz",
+                allow_pickle=False,
+                basis=removed.basis,  # (direction, width), orthonormal: the projection is I - basis.T @ basis
+                accuracy=np.array(removed.accuracy),
+                directions=np.array(removed.ranks),
+                majority=np.array(removed.majority),
+            )
+            report["scores"] = cost(before, job.scores(folder))
+            report = write_report(folder, report, _card(job, report, rounds(report)))
             rename_folder(folder, job.out)
-    return DebiasResult(job.out, json.loads(text))
+    return DebiasResult(job.out, report)
 
 
 @contextmanager
@@ -143,17 +146,6 @@ def _opened(job: DebiasJob, settings: ProjectionSettings) -> Iterator[ModelSpec]
             remedy = "Leave head out: only the built-in model has several."
             raise UsageError(f"{job.model} has no head {settings.head}.", remedy, code="bad-setting", key="head")
         yield spec
-
-
-def _save_subspace(path: Path, removed: RemovedDirections) -> None:
-    np.savez(
-        path,
-        allow_pickle=False,
-        basis=removed.basis,  # (direction, width), orthonormal: the projection is I - basis.T @ basis
-        accuracy=np.array(removed.accuracy),
-        directions=np.array(removed.ranks),
-        majority=np.array(removed.majority),
-    )
 
 
 # --- the card

@@ -12,7 +12,7 @@ from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import Corpus, counterfactual_sentences
 from assay.lab.debiasing.method import DebiasJob, DebiasMethod
 from assay.lab.debiasing.projection import ProjectionFit, ProjectionSettings, Vectors, project
-from assay.lab.debiasing.vectors import Floats, RemovedDirections, split, told
+from assay.lab.debiasing.vectors import Floats, RemovedDirections, probe_accuracies, split
 
 _NOISE = 1e-12  # relative to the largest variance: directions with less are rounding errors
 
@@ -40,16 +40,16 @@ def learnt(
     rest, test = split(np.zeros(numbers.max() + 1, np.int64), job.seed)
     labels = np.tile(np.arange(classes), len(numbers))
     train, tested = (np.flatnonzero(np.repeat(np.isin(numbers, part), classes)) for part in (rest, test))
-    tells = told(flat, firsts, labels, train, tested, basis)
-    held_out = tells["held_out"]
+    accuracies = probe_accuracies(flat, firsts, labels, train, tested, basis)
+    held_out = accuracies["held_out"]
     counts = {
-        "there": {attribute.name: examples.there},
+        "there": {attribute.name: examples.available},
         "used": {attribute.name: int(numbers.max()) + 1, "tuples": len(numbers)},
         "split": {"train": len(rest), "test": len(test)},
     }
     accuracy = (held_out["before"], held_out["after"])
     return ProjectionFit(
-        counts, RemovedDirections(basis, accuracy, (0, len(basis)), held_out["majority"], share), tells
+        counts, RemovedDirections(basis, accuracy, (0, len(basis)), held_out["majority"], share), accuracies
     )
 
 

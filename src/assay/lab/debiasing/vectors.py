@@ -184,7 +184,7 @@ def train_probe(features: Floats, labels: Labels) -> LinearProbe:
     return LinearProbe(np.array(weights), classes, all(converged))
 
 
-def told(
+def probe_accuracies(
     means: Floats, firsts: Floats, labels: Labels, train: Places, test: Places, basis: Floats
 ) -> dict[str, dict[str, float]]:
     """What a new linear probe tells on sentences that nothing was learnt or chosen with: before, after, by guessing.
