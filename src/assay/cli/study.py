@@ -86,7 +86,7 @@ def call(options: argparse.Namespace) -> int:
     arguments = {name: getattr(options, name) for name in ("file", "out", "data", "only", "device", "dtype", "jobs")}
     with executor_of(options) as executor, shown_progress() as progress:
         makers = None if options.executor == LOCAL else StudyActions(audit=partial(audit, executor=executor))
-        done = study(**arguments, progress=progress, told=_teller(), makers=makers)
+        done = study(**arguments, progress=progress, listener=_study_printer(), makers=makers)
     if options.json:
         write_json(done.record)
     _print_failures(done)
@@ -123,7 +123,7 @@ def _dry_run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _teller() -> Any:
+def _study_printer() -> Any:
     from assay.lab.studies import StepState, StudyListener
 
     class StudyPrinter(StudyListener):

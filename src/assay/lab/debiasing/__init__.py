@@ -64,10 +64,20 @@ def debias(
     The folder has the model, its tokenizer, `subspace.npz` (what inlp or sentence removed), README.md (the model's
     card) and assay.json (the same for programs).
     """
-    chosen, own = method_named(method), None if words is None else Path(words)
-    given, shown = dict(settings or {}), progress or SilentProgress()
-    require_new(Path(out))
-    require_libraries("debiasing needs", "torch", "transformers")
-    return chosen.run(
-        DebiasJob(chosen, model, Path(out), Path(corpus), attribute, own, given, seed, device, dtype, evaluate, shown)
+    job = DebiasJob(
+        method_named(method),
+        model,
+        Path(out),
+        Path(corpus),
+        attribute=attribute,
+        words=None if words is None else Path(words),
+        settings=dict(settings or {}),
+        seed=seed,
+        device=device,
+        dtype=dtype,
+        evaluate=evaluate,
+        progress=progress or SilentProgress(),
     )
+    require_new(job.out)
+    require_libraries("debiasing needs", "torch", "transformers")
+    return job.method.run(job)

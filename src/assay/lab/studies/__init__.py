@@ -93,7 +93,7 @@ def study(
     dtype: str = "auto",
     jobs: int = 1,
     progress: Progress | None = None,
-    told: StudyListener | None = None,
+    listener: StudyListener | None = None,
     makers: StudyActions | None = None,
 ) -> StudyResult:
     """Make a study's models, ask its questions, and write one page about all of it.
@@ -110,7 +110,9 @@ def study(
     with open_record(folder, read) as record:
         record.begin(ready)
         work = ready.work(device, dtype)
-        failures = _Runner(ready.steps, work, record, jobs, progress or SilentProgress(), told or StudyListener()).run()
+        failures = _Runner(
+            ready.steps, work, record, jobs, progress or SilentProgress(), listener or StudyListener()
+        ).run()
         page = write_page(folder, read, ready.schedule.runs, record)
         if not failures and not only:
             record.content["finished"] = provenance()["started"]
@@ -159,7 +161,7 @@ class _Runner:
     record: StudyRecord
     jobs: int
     progress: Progress
-    told: StudyListener
+    listener: StudyListener
     failures: dict[str, StepFailure] = field(default_factory=dict)
     began: dict[str, float] = field(default_factory=dict)  # when, of the steps that are being done
 
@@ -195,7 +197,7 @@ class _Runner:
 
     def _begin(self, step: Step, number: int, processes: StepProcesses) -> None:
         state = self.record.state(step)
-        self.told.begins(step, number, len(self.steps), state)
+        self.listener.begins(step, number, len(self.steps), state)
         lost = next((name for name in step.needs if name in self.failures), None)
         if lost is not None:
             self._failed(step, StepFailure(step.name, None, because=lost))
@@ -219,7 +221,7 @@ class _Runner:
         if state is StepState.BEGUN and not step.can_go_on(self.work, folder):
             state = StepState.CHANGED
         if state is StepState.CHANGED:
-            self.told.moved(step, set_aside(folder, self.record.out))
+            self.listener.moved(step, set_aside(folder, self.record.out))
         forgotten = dict.fromkeys(("digest", "finished", "seconds", "findings", "scores"))
         self.record.note(
             step,
@@ -242,7 +244,7 @@ class _Runner:
             return
         spent = self.record.of(step).get("seconds", 0.0) + seconds
         self.record.note(step, **outcome, seconds=round(spent, 1), finished=provenance()["started"])
-        self.told.done(step, seconds)
+        self.listener.done(step, seconds)
         self._count()
 
     def _failed(self, step: Step, failure: StepFailure) -> None:
@@ -251,7 +253,7 @@ class _Runner:
             message = {"problem": error.problem, "remedy": error.remedy, "exit_code": error.exit_code}
             self.record.note(step, error=message)
         self.failures[step.name] = failure
-        self.told.failed(step, failure)
+        self.listener.failed(step, failure)
         self._count()
 
     def _count(self, *, stored: bool = False) -> None:

@@ -30,14 +30,14 @@ from assay.probes.base import Prepared as Questions
 
 @dataclass(frozen=True)
 class ReadyModel:
-    """A model that need not be made: its name for assay, what tells it apart, and what was found of it.
+    """A model that need not be made: its name for assay, what tells it apart, and its spec once it was found.
 
     A hub's is not fetched for this, and is told apart by its name there, fetched or not: pin a revision in it.
     """
 
     spec: str
     identity: str
-    found: ModelSpec | None
+    model_spec: ModelSpec | None
 
 
 @dataclass
@@ -89,8 +89,8 @@ class Study:
         """Find ready models wherever they are."""
         for model in models:
             ready = self.ready[model.name]
-            if ready.found is None:
-                self.ready[model.name] = replace(ready, found=self._find(model, ready.spec))
+            if ready.model_spec is None:
+                self.ready[model.name] = replace(ready, model_spec=self._find(model, ready.spec))
 
     def abilities(self, model: StudyModel) -> frozenset[str] | None:
         """What a ready model can do: the built-in one and those in folders are found at once, a hub's when fetched."""
@@ -104,7 +104,7 @@ class Study:
             spec = f"{kind}:{folder.resolve()}" if is_path else model.value
             model_spec = self._find(model, spec) if is_path or not colon else None
             self.ready[model.name] = ReadyModel(spec, model_spec.digest if model_spec else spec, model_spec)
-        model_spec = self.ready[model.name].found
+        model_spec = self.ready[model.name].model_spec
         return None if model_spec is None else model_spec.abilities
 
     def _find(self, model: StudyModel, spec: str) -> ModelSpec:

@@ -139,7 +139,7 @@ def _runs(file: StudyFile, abilities: Known, notes: list[str]) -> list[RunProbe]
                     run = _run(runs, probe, model, dict(zip(runs.vary, values, strict=True)), file)
                     folder = run.name.casefold()  # as systems see it that ignore capitals
                     if folder in runs_by_folder:
-                        problem = f"{run.name} is already defined in {said(runs_by_folder[folder].runs.place)}."
+                        problem = f"{run.name} is already defined in {said(runs_by_folder[folder].runs.key_path)}."
                         remedy = 'Give one of them a name, which is added to its folders: name = "…".'
                         raise runs.error(problem, remedy, code="duplicate")
                     runs_by_folder[folder] = run

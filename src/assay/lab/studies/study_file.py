@@ -43,12 +43,12 @@ class Entry:
     """A table of a study file."""
 
     file: TomlFile
-    place: Place
+    key_path: Place
 
     def error(
         self, problem: str, remedy: str, *inside: str, code: str = "bad-value", key: str | None = None
     ) -> DataError:
-        return self.file.error(problem, remedy, *self.place, *inside, code=code, key=key)
+        return self.file.error(problem, remedy, *self.key_path, *inside, code=code, key=key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +236,7 @@ def _model(file: TomlFile, name: str) -> StudyModel:
         raise file.error(f"expected one of spec, train and debias; {got}.", remedy, *key_path, code=code)
     needed, others = _KEYS[origins[0]]
     model = file.table(
-        StudyModel, *key_path, keys=(*needed, *others), needed=needed, file=file, place=key_path, name=name
+        StudyModel, *key_path, keys=(*needed, *others), needed=needed, file=file, key_path=key_path, name=name
     )
     if model.train:
         file.require_one_of(model.train, KINDS, *key_path, "train")
@@ -257,7 +257,7 @@ def _require_attribute(model: StudyModel, optional: bool) -> None:
 
 def _runs(file: TomlFile, number: int) -> RunsEntry:
     key_path = ("runs", number)
-    runs = file.table(RunsEntry, *key_path, file=file, place=key_path)
+    runs = file.table(RunsEntry, *key_path, file=file, key_path=key_path)
     for probe in runs.probes:
         file.require_one_of(probe, probes(), *key_path, "probe")
     file.require_one_of(runs.preset, PRESETS, *key_path, "preset")

@@ -97,8 +97,8 @@ class StudyRecord:
                 name: {
                     "title": file.models[name].title,
                     "spec": ready.spec,
-                    "digest": ready.found.digest if ready.found else None,
-                    "revision": ready.found.revision if ready.found else None,
+                    "digest": ready.model_spec.digest if ready.model_spec else None,
+                    "revision": ready.model_spec.revision if ready.model_spec else None,
                 }
                 for name, ready in study.ready.items()
             },

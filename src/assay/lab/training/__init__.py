@@ -132,7 +132,7 @@ def train(
         _require_known(task, loaded, base)
         test = None  # read before anything is trained: it may be wrong, too
         if evaluation is not None:
-            test = training_kind.test(Path(evaluation), loaded.tokenizer, base, chosen, seed, loaded.known)
+            test = training_kind.test(Path(evaluation), loaded.tokenizer, base, chosen, seed, loaded.n_tokens)
         require_space(folder, loaded.parameters, chosen.keep_checkpoints)
         steps = TrainingSteps.of(len(task.features), chosen)
         info = {
@@ -201,8 +201,8 @@ def evaluate(
 
 
 def _require_known(task: TrainingData, loaded: BaseModel, name: str) -> None:
-    if task.features.tokens.ids.max() >= loaded.known:
-        problem = f"the tokenizer of {name} has more tokens than the {loaded.known:,} that the model knows."
+    if task.features.tokens.ids.max() >= loaded.n_tokens:
+        problem = f"the tokenizer of {name} has more tokens than the {loaded.n_tokens:,} that the model knows."
         remedy = "It belongs to another model: put the right tokenizer into the folder."
         raise ModelError(problem, remedy, code="bad-tokenizer")
 
@@ -210,7 +210,7 @@ def _require_known(task: TrainingData, loaded: BaseModel, name: str) -> None:
 def _batches(
     loaded: BaseModel, features: Features, settings: TrainingSettings, kind: TrainingKind[Any], seed: int
 ) -> Batches:
-    n_tokens, masking = loaded.known, kind.masking(loaded.tokenizer, settings, loaded.known)
+    n_tokens, masking = loaded.n_tokens, kind.masking(loaded.tokenizer, settings, loaded.n_tokens)
     pads = (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id, 0)
     pad = next(pad for pad in pads if pad is not None and pad < n_tokens)
     typed = masking is None and Tokeniser(loaded.tokenizer).typed and has_types(loaded.model.config)

@@ -49,7 +49,7 @@ class BaseModel:
     restore: Mapping[str, Any]
 
     @property
-    def known(self) -> int:
+    def n_tokens(self) -> int:
         """How many tokens the model knows."""
         count: int = self.model.get_input_embeddings().num_embeddings
         return count

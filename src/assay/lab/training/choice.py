@@ -59,7 +59,7 @@ class ChoiceTraining(TrainingKind[ChoiceSettings]):
         return TrainingData(choices.features, summary_of(questions.digests), counts, questions.notes)
 
     def test(
-        self, path: Path, tokenizer: Any, name: str, settings: ChoiceSettings, seed: int, known: int
+        self, path: Path, tokenizer: Any, name: str, settings: ChoiceSettings, seed: int, n_tokens: int
     ) -> ChoiceTest:
         questions = read_choice_data(path, "dev")
         return ChoiceTest(questions, encode_choice(tokenizer, name, questions, length=settings.length))

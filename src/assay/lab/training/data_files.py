@@ -79,13 +79,13 @@ class FileLocation:
 
     file: Path
     line: int | None = None
-    where: str = ""
+    part: str = ""
 
     def inside(self, part: str) -> FileLocation:
-        return replace(self, where=f"{self.where}.{part}" if self.where else part)
+        return replace(self, part=f"{self.part}.{part}" if self.part else part)
 
     def error(self, problem: str, remedy: str = "Fix the file.", *, code: str, key: str | None = None) -> DataError:
-        problem = f"{self.where}: {problem}" if self.where else problem
+        problem = f"{self.part}: {problem}" if self.part else problem
         return DataError(problem, remedy, file=self.file, line=self.line, code=code, key=key)
 
     def text(self, value: Any, key: str) -> str:

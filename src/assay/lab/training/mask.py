@@ -63,14 +63,14 @@ class MaskTraining(TrainingKind[MaskSettings]):
         counts = {"texts": blocks.texts, "blocks": len(rows), "tokens": len(rows.tokens.ids)}
         return TrainingData(rows, summary_of(digests), counts)
 
-    def test(self, path: Path, tokenizer: Any, name: str, settings: MaskSettings, seed: int, known: int) -> MaskTest:
+    def test(self, path: Path, tokenizer: Any, name: str, settings: MaskSettings, seed: int, n_tokens: int) -> MaskTest:
         blocks = encode_text(tokenizer, lines_of(path)(), length=settings.length, apart=settings.blocks == "apart")
-        hidden, labels = _hidden(blocks.features.tokens, self.masking(tokenizer, settings, known), seed)
+        hidden, labels = _hidden(blocks.features.tokens, self.masking(tokenizer, settings, n_tokens), seed)
         return MaskTest(digests_of(path, text_files(path)), hidden, labels)
 
-    def masking(self, tokenizer: Any, settings: MaskSettings, known: int) -> Masking:
+    def masking(self, tokenizer: Any, settings: MaskSettings, n_tokens: int) -> Masking:
         special = tuple(sorted(set(tokenizer.all_special_ids)))
-        return Masking(settings.masking, tokenizer.mask_token_id, min(len(tokenizer), known), special)
+        return Masking(settings.masking, tokenizer.mask_token_id, min(len(tokenizer), n_tokens), special)
 
 
 @dataclass(frozen=True)

@@ -65,13 +65,13 @@ class SpanTraining(TrainingKind[SpanSettings]):
         }
         return TrainingData(windows.features, summary_of(read.digests), counts)
 
-    def test(self, path: Path, tokenizer: Any, name: str, settings: SpanSettings, seed: int, known: int) -> SpanTest:
+    def test(self, path: Path, tokenizer: Any, name: str, settings: SpanSettings, seed: int, n_tokens: int) -> SpanTest:
         data = read_span_data(path)
         windows = encode_span(tokenizer, name, data, window=settings.window, stride=settings.stride)
         return SpanTest(data, windows, settings.windows == "answer")
 
-    def _lowered(self, settings: SpanSettings, given: frozenset[str], most: int) -> dict[str, Any]:
-        stride = {} if "stride" in given else {"stride": max(1, min(settings.stride, most // 3))}
+    def _lowered(self, settings: SpanSettings, given_names: frozenset[str], most: int) -> dict[str, Any]:
+        stride = {} if "stride" in given_names else {"stride": max(1, min(settings.stride, most // 3))}
         return {"window": most, **stride}
 
 

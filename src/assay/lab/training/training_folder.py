@@ -40,13 +40,13 @@ _CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_
 class TrainingFolder:
     """An open folder. `begun` is the identity of a training that was begun there; `old` the files it replaces.
 
-    made: the model's files that this training wrote. Other files in the folder are the user's.
+    own_files: the model's files that this training wrote. Other files in the folder are the user's.
     """
 
     path: Path
     begun: Mapping[str, Any] | None
     old: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
+    own_files: tuple[str, ...] = ()
 
     @property
     def checkpoints(self) -> Path:
@@ -76,16 +76,16 @@ class TrainingFolder:
         """A folder to save the model in: what is there at the end becomes this folder's own, and is noted as such."""
         self._saved.mkdir(parents=True)
         yield self._saved
-        self.made = tuple(sorted(file.name for file in self._saved.iterdir()))
+        self.own_files = tuple(sorted(file.name for file in self._saved.iterdir()))
         self._note()
-        for name in self.made:
+        for name in self.own_files:
             (self._saved / name).replace(self.path / name)
         self._saved.rmdir()
 
     def finish(self, info: Mapping[str, Any], card: str, *, keep_checkpoints: bool) -> dict[str, Any]:
         """Write the card and assay.json, and remove what was there for resuming; returns what assay.json says."""
         write_atomically(self.path / CARD, card.encode())
-        content = {**info, "files": {name: digest_as_stored(self.path / name) for name in self.made}}
+        content = {**info, "files": {name: digest_as_stored(self.path / name) for name in self.own_files}}
         write_atomically(self.path / DONE, as_json(content))
         (self.path / BEGUN).unlink(missing_ok=True)
         if not keep_checkpoints:
@@ -99,10 +99,10 @@ class TrainingFolder:
         checkpoints = _checkpoints(self.checkpoints)
         complete = [path for path in checkpoints if _is_whole(path)]
         counted = [path for path in checkpoints if path not in complete] + complete[-max(n_kept, 1) :]
-        return sum(_size(path) for path in (*counted, self._saved, *(self.path / name for name in self.made)))
+        return sum(_size(path) for path in (*counted, self._saved, *(self.path / name for name in self.own_files)))
 
     def _note(self) -> None:
-        content = {"made_by": MADE_BY, "identity": self.begun, "files": self.made}
+        content = {"made_by": MADE_BY, "identity": self.begun, "files": self.own_files}
         write_atomically(self.path / BEGUN, as_json(content))
 
 
@@ -131,7 +131,7 @@ def _looked_into(path: Path, resume: bool) -> TrainingFolder:
         remedy = "Choose another folder with --out, or train again with --resume never."
         raise UsageError(problem, remedy, code="not-new", file=path, key="resume")
     if resume:
-        return TrainingFolder(path, begun.get("identity"), made=tuple(begun.get("files", ())))
+        return TrainingFolder(path, begun.get("identity"), own_files=tuple(begun.get("files", ())))
     return TrainingFolder(path, None, old=(*done.get("files", ()), *begun.get("files", ()), DONE, BEGUN, CARD))
 
 
@@ -144,11 +144,11 @@ def finished(path: Path) -> dict[str, Any]:
     if done.get("made_by") != MADE_BY or (path / BEGUN).exists():
         return {}
     checkpoints = path / CHECKPOINTS
-    kept = done.get("settings", {}).get("keep_checkpoints")
-    if (path / LOCK).exists() or (checkpoints.exists() and not kept):
+    keeps_checkpoints = done.get("settings", {}).get("keep_checkpoints")
+    if (path / LOCK).exists() or (checkpoints.exists() and not keeps_checkpoints):
         with held(path, "training in this folder"):
             remove_leftovers(path)
-            if not kept:
+            if not keeps_checkpoints:
                 _remove(checkpoints)
     return done
 

@@ -123,10 +123,10 @@ class TrainingKind(ABC, Generic[S]):
         """What is in the data, in the tokens of the model of this name."""
 
     @abstractmethod
-    def test(self, path: Path, tokenizer: Any, name: str, settings: S, seed: int, known: int) -> EvaluationData:
-        """Data to evaluate on; `known` is the number of tokens that the model knows."""
+    def test(self, path: Path, tokenizer: Any, name: str, settings: S, seed: int, n_tokens: int) -> EvaluationData:
+        """Data to evaluate on; `n_tokens` is the number of tokens that the model knows."""
 
-    def masking(self, tokenizer: Any, settings: S, known: int) -> Masking | None:
+    def masking(self, tokenizer: Any, settings: S, n_tokens: int) -> Masking | None:
         """How tokens are hidden, where they are."""
         return None
 
@@ -146,18 +146,18 @@ class TrainingKind(ABC, Generic[S]):
             raise UsageError(f"{self.name} training needs data.", "--data PATH", code="missing-setting", key="data")
         return data
 
-    def fitted(self, settings: S, given: frozenset[str], most: int, name: str) -> tuple[S, tuple[str, ...]]:
+    def fitted(self, settings: S, given_names: frozenset[str], most: int, name: str) -> tuple[S, tuple[str, ...]]:
         """Settings that the model can do: a default longer than what it reads is lowered, and noted."""
         length = getattr(settings, self.longest)
         if length <= most:
             return settings, ()
-        if self.longest in given:
+        if self.longest in given_names:
             problem = f"{self.longest} is {length}, but {name} reads at most {most} tokens."
             raise UsageError(problem, f"--set {self.longest}={most}", code="bad-setting", key=self.longest)
         note = f"{self.longest} is {most}, the most that the base reads, instead of {length}"
-        return replace(settings, **self._lowered(settings, given, most)), (note,)
+        return replace(settings, **self._lowered(settings, given_names, most)), (note,)
 
-    def _lowered(self, settings: S, given: frozenset[str], most: int) -> dict[str, Any]:
+    def _lowered(self, settings: S, given_names: frozenset[str], most: int) -> dict[str, Any]:
         return {self.longest: most}
 
 
@@ -175,9 +175,11 @@ def preset_of(kind: TrainingKind[S], name: str | None) -> dict[str, Any]:
     return dict(preset.settings)
 
 
-def settings_of(kind: TrainingKind[S], preset: str | None, given: Mapping[str, Any] | None) -> tuple[S, frozenset[str]]:
+def settings_of(
+    kind: TrainingKind[S], preset: str | None, values: Mapping[str, Any] | None
+) -> tuple[S, frozenset[str]]:
     """The settings of a training, and which of them were given."""
-    texts = {key: str(value) for key, value in (given or {}).items() if value is not None}
+    texts = {key: str(value) for key, value in (values or {}).items() if value is not None}
     paper = preset_of(kind, preset)
     if "max_steps" in texts and "epochs" not in texts and preset is None:
         paper["epochs"] = None  # the steps decide
