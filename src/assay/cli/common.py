@@ -19,7 +19,6 @@ from assay.errors import UsageError, printable
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-    from assay.asking.progress import Progress
     from assay.engine.executor import Executor
     from assay.probes.base import Probe
     from assay.results.run import Run
@@ -210,13 +209,6 @@ def print_stages(stages: Sequence[Any], file: Any = None) -> None:
     for stage in stages:
         print(f"  {stage.label:22} {stage.questions:>11,} questions", file=file)
     print(f"  {'total':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)
-
-
-def shown_progress() -> AbstractContextManager[Progress]:
-    """A bar on a terminal, a line now and then elsewhere."""
-    from assay.asking.progress import shown_progress
-
-    return shown_progress(True)
 
 
 @contextmanager

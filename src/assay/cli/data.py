@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.common import add_shared, shown_progress
+from assay.asking.progress import shown_progress
+from assay.cli.common import add_shared
 from assay.datasets.catalogue import DataSet, catalogue, data_folder
 from assay.errors import DataError, UsageError, suggest
 
@@ -36,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def call(options: argparse.Namespace) -> int:
     folder = None if options.data is None else Path(options.data)
-    with shown_progress() as progress:
+    with shown_progress(True) as progress:
         lines = {
             "list": lambda: list_lines(folder),
             "fetch": lambda: fetch_lines(folder, options.name, progress),

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write_json
+from assay.asking.progress import shown_progress
+from assay.cli.common import add_shared, settings_listed, settings_of, write_json
 
 NAME = "debias"
 HELP = "debias a model and measure what it costs"
@@ -50,7 +51,7 @@ def call(options: argparse.Namespace) -> int:
     from assay.lab.debiasing import debias
     from assay.lab.debiasing.method import EvaluateOn
 
-    with shown_progress() as progress:
+    with shown_progress(True) as progress:
         evaluate = None
         if options.eval is not None:
             evaluate = EvaluateOn(Path(options.eval), options.device, options.seed, progress)

@@ -21,9 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.cli.common import shown_progress
+    from assay.asking.progress import shown_progress
 
-    with shown_progress():
+    with shown_progress(True):
         for name, answer in checks() if options.model is None else endpoint_checks(options.model, options.key_env):
             print(f"{name:14} {answer}")
     return 0

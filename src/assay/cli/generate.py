@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from assay.cli.common import add_shared, examples_of, settings_of, shown_progress
+from assay.asking.progress import shown_progress
+from assay.cli.common import add_shared, examples_of, settings_of
 
 NAME = "generate"
 HELP = "write a probe's questions to files, or as requests for a batch service"
@@ -47,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     from assay.runs.generate import generate
 
-    with shown_progress() as progress:
+    with shown_progress(True) as progress:
         done = generate(
             options.probe,
             Path(options.out),

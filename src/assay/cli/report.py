@@ -57,7 +57,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.report.formats import FORMATS
+    from assay.report import print_sections, terminal_ranking, write_html
+    from assay.report.formats import FORMATS, report_text
     from assay.runs.folder import open_runs
 
     if options.format == PAGE and options.out:
@@ -73,9 +74,11 @@ def call(options: argparse.Namespace) -> int:
     runs = open_runs(folder)
     boards = [] if options.no_ranks else _ranked(runs)
     if options.format == PAGE:
-        return _page(folder, runs, boards, examples=not options.no_examples)
-    from assay.report.formats import report_text
-
+        page = write_html(folder, runs, examples=not options.no_examples, boards=boards)
+        if boards:
+            print_sections(terminal_ranking(boards), console_on(sys.stderr))
+        print(page)
+        return 0
     write(report_text(runs, options.format, boards), options.out)
     if options.out:
         print(options.out)
@@ -90,13 +93,3 @@ def _ranked(runs: Sequence[Run]) -> Sequence[Leaderboard]:
 
     print("Comparing the models with each other; --no-ranks skips this.", file=sys.stderr)
     return leaderboards(runs)
-
-
-def _page(folder: Path, runs: Sequence[Run], boards: Sequence[Leaderboard], *, examples: bool) -> int:
-    from assay.report import print_sections, terminal_ranking, write_html
-
-    page = write_html(folder, runs, examples=examples, boards=boards)
-    if boards:
-        print_sections(terminal_ranking(boards), console_on(sys.stderr))
-    print(page)
-    return 0

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.asking.progress import duration
+from assay.asking.progress import duration, shown_progress
 from assay.cli.common import (
     LOCAL,
     add_shared,
@@ -23,7 +23,6 @@ from assay.cli.common import (
     print_stages,
     settings_of,
     show,
-    shown_progress,
     write,
     write_json,
 )
@@ -121,7 +120,7 @@ def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Ex
     if options.dry_run:
         return _dry_run(options, common, spending)
     began = time.perf_counter()
-    with shown_progress() as progress:
+    with shown_progress(True) as progress:
         printer = AuditPrinter(options.model, spending, progress, yes=options.yes)
         common |= {
             "out": options.out,
@@ -174,7 +173,7 @@ def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spen
     from assay.runs.tour import MissingProbes, answerable
 
     if options.model.startswith("api:"):
-        with shown_progress():
+        with shown_progress(True):
             return dry_run(options, common, spending)
     names = [options.probe]
     if options.probe is None:

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.common import LOCAL, add_shared, add_where, executor_of, shown_progress, write_json
+from assay.asking.progress import shown_progress
+from assay.cli.common import LOCAL, add_shared, add_where, executor_of, write_json
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -72,11 +73,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    if options.file is None:
-        return _list()
-    from assay.lab.studies import StudyActions, require_jobs, study
+    from assay.lab.studies import StudyActions, packaged_studies, read_study, require_jobs, study
     from assay.runs.audit import audit
 
+    if options.file is None:
+        for path in packaged_studies():
+            print(f"{path.stem:16} {read_study(path).title}")
+        print("\nRun one of these with `assay study NAME`, or write your own study file (docs/studies.md).")
+        return 0
     require_jobs(options.jobs)
     if options.dry_run:
         return _dry_run(options)
@@ -84,7 +88,7 @@ def call(options: argparse.Namespace) -> int:
         problem = f"--jobs {options.jobs} starts steps side by side, each in a process that has no workers of its own."
         raise UsageError(problem, "Omit --jobs: the workers are busy with one step.", code="bad-option", key="jobs")
     arguments = {name: getattr(options, name) for name in ("file", "out", "data", "only", "device", "dtype", "jobs")}
-    with executor_of(options) as executor, shown_progress() as progress:
+    with executor_of(options) as executor, shown_progress(True) as progress:
         makers = None if options.executor == LOCAL else StudyActions(audit=partial(audit, executor=executor))
         done = study(**arguments, progress=progress, listener=_study_printer(), makers=makers)
     if options.json:
@@ -93,15 +97,6 @@ def call(options: argparse.Namespace) -> int:
     if done.page is not None and not options.json:
         print(f"Report: {done.page}")
     return done.exit_code
-
-
-def _list() -> int:
-    from assay.lab.studies.study_file import packaged_studies, read_study
-
-    for path in packaged_studies():
-        print(f"{path.stem:16} {read_study(path).title}")
-    print("\nRun one of these with `assay study NAME`, or write your own study file (docs/studies.md).")
-    return 0
 
 
 def _dry_run(options: argparse.Namespace) -> int:

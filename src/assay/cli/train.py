@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write_json
+from assay.asking.progress import shown_progress
+from assay.cli.common import add_shared, settings_listed, settings_of, write_json
 
 NAME = "train"
 HELP = "train an encoder into a model that probes can ask"
@@ -52,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     from assay.lab.training import train
 
-    with shown_progress() as progress:
+    with shown_progress(True) as progress:
         trained = train(
             options.kind,
             options.base,

@@ -12,7 +12,7 @@ Pairs of an attribute "gender" without names of classes are taken for male and f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -82,21 +82,18 @@ class AttributeWords:
         """
         if self._beginnings.isdisjoint(_RUN.findall(text.lower())):  # most texts, and this is the fastest way to tell
             return []
-        return list(self._found(text, _TOKEN if whole_tokens else _WORD, whole_tokens))
-
-    def _found(self, text: str, pieces: re.Pattern[str], whole_tokens: bool) -> Iterator[WordMatch]:
-        class_of = self.class_of
-        for piece in pieces.finditer(text):
+        class_of, matches = self.class_of, []
+        for piece in (_TOKEN if whole_tokens else _WORD).finditer(text):
             start, end = piece.span()
             word = piece[0].lower().replace("’", "'")
             if not whole_tokens and text[end : end + 1] == "." and f"{word}." in class_of:
-                yield WordMatch(start, end + 1, f"{word}.", class_of[f"{word}."])
-            elif word in class_of:
-                yield WordMatch(start, end, word, class_of[word])
-            elif not whole_tokens and "'" in word:
-                bare = _ENDING.sub("", word)
-                if bare != word and bare in class_of:
-                    yield WordMatch(start, start + len(bare), bare, class_of[bare])
+                word, end = f"{word}.", end + 1
+            elif not whole_tokens and word not in class_of and "'" in word:
+                word = _ENDING.sub("", word)
+                end = start + len(word)
+            if word in class_of:
+                matches.append(WordMatch(start, end, word, class_of[word]))
+        return matches
 
 
 def in_case_of(word: str, old: str) -> str:

@@ -73,13 +73,11 @@ def find_places(model: Any, inputs: Inputs) -> FoldingLayers:
     states = None if base is None else next(iter(outputs.get(base, [])), None)
     if base is None or states is None or states.dim() != 3 or getattr(model.config, "is_encoder_decoder", False):
         raise _refused(model, "it has no encoder with one last hidden state")
+    written = {name: given[0] for name, given in outputs.items() if name.startswith(f"{base}.") and len(given) == 1}
     writers = [
         name
-        for name, states_given in outputs.items()
-        if name.startswith(f"{base}.")
-        and len(states_given) == 1
-        and states_given[0] is not None
-        and _same(states_given[0], states)
+        for name, given in written.items()
+        if given is not None and given.shape == states.shape and bool((given == states).all())
     ]
     outermost = sorted(writers, key=lambda name: name.count("."))
     writer = next((name for name in outermost if _decides(model, name, inputs, states)), None)
@@ -145,7 +143,11 @@ def projecting(model: Any, projection: NDArray[np.floating], writer: str) -> Ite
 
     def hook(module: Any, args: Any, output: Any) -> Any:
         states = _hidden(output)
-        return _with_hidden(output, states @ torch.from_numpy(projection.T.copy()).to(states))
+        projected = states @ torch.from_numpy(projection.T.copy()).to(states)
+        if isinstance(output, dict):
+            output["last_hidden_state"] = projected
+            return output
+        return (projected, *output[1:]) if isinstance(output, tuple) else projected
 
     with _hooked({model.get_submodule(writer): hook}):
         yield
@@ -173,19 +175,8 @@ def _hidden(output: Any) -> Tensor | None:
     return output if torch.is_tensor(output) and output.is_floating_point() else None
 
 
-def _with_hidden(output: Any, states: Tensor) -> Any:
-    if isinstance(output, dict):
-        output["last_hidden_state"] = states
-        return output
-    return (states, *output[1:]) if isinstance(output, tuple) else states
-
-
 def _logits(output: Any) -> dict[str, Tensor]:
     return {name: values for name, values in output.items() if name.endswith("logits")}
-
-
-def _same(first: Tensor, second: Tensor) -> bool:
-    return first.shape == second.shape and bool((first == second).all())
 
 
 def _of(values: Tensor, vectors: set[bytes]) -> bool:

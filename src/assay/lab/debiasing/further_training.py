@@ -104,7 +104,8 @@ class FurtherTraining(ABC):
                 "corpus": digest,
             }
             del loaded  # the training loads its own
-            work = _work_folder(job, [about, training, base.digest, base.device])
+            identity = digest_of_values([[about, training, base.digest, base.device], job.seed, job.dtype])[:12]
+            work = job.out.absolute().with_name(f".{job.out.name}.{identity}.training")
             if (trained := read_noted(work / DONE)).get("kind") == "debiased":  # it was killed at the end
                 return _moved(job, work, trained)
             trained = finished(work)  # or after its training
@@ -144,12 +145,6 @@ class FurtherTraining(ABC):
             "device": f"{report['device']}, {report['dtype']}",
         }
         return debiased_card(self.job.method, report, did, facts, {})
-
-
-def _work_folder(job: DebiasJob, identity: Any) -> Path:
-    """Where this very training is done; another one, with other settings, has another folder."""
-    name = digest_of_values([identity, job.seed, job.dtype])[:12]
-    return job.out.absolute().with_name(f".{job.out.name}.{name}.training")
 
 
 def _require_change(base: ModelSpec, work: Path, settings: TrainingSettings, seed: int) -> tuple[str, dict[str, float]]:

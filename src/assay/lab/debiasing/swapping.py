@@ -130,7 +130,9 @@ class Swapper:
 
     def _add(self, words: tuple[str, ...]) -> None:
         """Make a tuple known in three ways of writing; one that reads like another word (I: also I) is left out."""
-        spellings = dict.fromkeys((words, tuple(map(_capital, words)), tuple(word.upper() for word in words)))
+        spellings = dict.fromkeys(
+            (words, tuple(word[:1].upper() + word[1:] for word in words), tuple(word.upper() for word in words))
+        )
         roles = frozenset.intersection(*(frozenset(_ROLES.get(word, ())) for word in words))
         taken: set[str] = set()
         for spelling in spellings:
@@ -211,10 +213,6 @@ class ReleasedSwapper:
             return word
         words, kind, mark = self._places[word]
         return words[to[kind]] + mark
-
-
-def _capital(word: str) -> str:
-    return word[:1].upper() + word[1:]
 
 
 def _before_noun(text: str, end: int) -> bool:

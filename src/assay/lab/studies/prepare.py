@@ -139,7 +139,14 @@ class Study:
     def digest(self, path: Path) -> str:
         """The digest of a file's content, with that of its labels; or of all files in a folder by their names."""
         if path not in self._digests:
-            self._digests[path] = _digest(path)
+            labels = labels_file(path) if path.is_file() else None
+            files = _files(path) if labels is None else [path, labels]
+            if files == [path]:
+                self._digests[path] = digest_of_file(path)
+            else:
+                names = [file.name if path.is_file() else file.relative_to(path).as_posix() for file in files]
+                lines = [f"{digest_of_file(file)}  {name}\n" for file, name in zip(files, names, strict=True)]
+                self._digests[path] = hashlib.sha256("".join(lines).encode()).hexdigest()
         return self._digests[path]
 
     def size(self, path: Path) -> int:
@@ -211,18 +218,6 @@ def _folders(file: StudyFile, option: str | Path | None) -> list[Path]:
 def _files(path: Path) -> list[Path]:
     """A file, or all files in a folder."""
     return [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-
-
-def _digest(path: Path) -> str:
-    labels = labels_file(path) if path.is_file() else None
-    files = _files(path) if labels is None else [path, labels]
-    if files == [path]:
-        return digest_of_file(path)
-    hasher = hashlib.sha256()
-    for file in files:
-        name = file.name if path.is_file() else file.relative_to(path).as_posix()
-        hasher.update(f"{digest_of_file(file)}  {name}\n".encode())
-    return hasher.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,8 @@ def files_of(path: Path, suffixes: tuple[str, ...], content: str, expected: str)
 
 def digests_of(root: Path, files: Iterable[Path]) -> dict[str, str]:
     """Digests by the files' names below the file or folder that was named."""
-    return {_below(root, file): digest_of_file(file) for file in files}
-
-
-def _below(root: Path, file: Path) -> str:
-    return file.relative_to(root).as_posix() if root.is_dir() else file.name
+    is_folder = root.is_dir()
+    return {file.relative_to(root).as_posix() if is_folder else file.name: digest_of_file(file) for file in files}
 
 
 def summary_of(digests: Mapping[str, str]) -> dict[str, str]:

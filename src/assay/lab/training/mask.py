@@ -58,14 +58,14 @@ class MaskTraining(TrainingKind[MaskSettings]):
     def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: MaskSettings) -> TrainingData:
         most = None if settings.max_steps is None else settings.max_steps * settings.batch * settings.accumulate
         texts, digests = (lines_of(data), digests_of(data, text_files(data))) if isinstance(data, Path) else (data, {})
-        blocks = encode_text(tokenizer, texts(), length=settings.length, apart=settings.blocks == "apart", most=most)
-        rows = blocks.features
-        counts = {"texts": blocks.texts, "blocks": len(rows), "tokens": len(rows.tokens.ids)}
-        return TrainingData(rows, summary_of(digests), counts)
+        apart = settings.blocks == "apart"
+        blocks, n_texts = encode_text(tokenizer, texts(), length=settings.length, apart=apart, most=most)
+        counts = {"texts": n_texts, "blocks": len(blocks), "tokens": len(blocks.tokens.ids)}
+        return TrainingData(blocks, summary_of(digests), counts)
 
     def test(self, path: Path, tokenizer: Any, name: str, settings: MaskSettings, seed: int, n_tokens: int) -> MaskTest:
-        blocks = encode_text(tokenizer, lines_of(path)(), length=settings.length, apart=settings.blocks == "apart")
-        hidden, labels = _hidden(blocks.features.tokens, self.masking(tokenizer, settings, n_tokens), seed)
+        blocks, _ = encode_text(tokenizer, lines_of(path)(), length=settings.length, apart=settings.blocks == "apart")
+        hidden, labels = _hidden(blocks.tokens, self.masking(tokenizer, settings, n_tokens), seed)
         return MaskTest(digests_of(path, text_files(path)), hidden, labels)
 
     def masking(self, tokenizer: Any, settings: MaskSettings, n_tokens: int) -> Masking:
@@ -113,18 +113,10 @@ def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens
     return replace(tokens, ids=hidden, marks={"row": np.arange(len(tokens))}), replace(tokens, ids=label_ids)
 
 
-@dataclass(frozen=True)
-class TokenBlocks:
-    """Blocks, and how many texts of the stream it took to fill them."""
-
-    features: Features
-    texts: int
-
-
 def encode_text(
     tokenizer: Any, texts: Iterable[str], *, length: int, apart: bool, most: int | None = None
-) -> TokenBlocks:
-    """Blocks of at most `length` tokens, with the special tokens of one text around each.
+) -> tuple[Features, int]:
+    """Blocks of at most `length` tokens, with the special tokens of one text around each; and how many texts they took.
 
     Texts fill blocks one after another, and what is left at the stream's end is dropped; or every text begins a
     block of its own (`apart`). The stream is read no further than `most` blocks need.
@@ -146,7 +138,7 @@ def encode_text(
         raise DataError("there is no text to learn from.", "Use a text of at least a few words.", code="empty-file")
     lengths = np.array([len(row) for row in rows], np.int64)
     tokens = Tokens("mask", np.concatenate(rows), starts_of(lengths), lengths.astype(np.int32))
-    return TokenBlocks(Features(tokens), taken)
+    return Features(tokens), taken
 
 
 def full_blocks(texts: Iterator[Ints], room: int) -> Iterator[Ints]:

@@ -238,10 +238,14 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
 
 def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
     """A JSON object; empty where there is no such file. `broken` stands for one that cannot be read, if given."""
+    import msgspec
+
     try:
         content: Any = json_value(read_whole(path))
         if isinstance(content, dict) and content.get("made_by") == MADE_BY:
-            _require_types(content)
+            names = msgspec.convert(content, _TrainingRecord).files
+            if wrong := next((name for name in names if not _FILE_NAME.fullmatch(name)), None):  # it may be removed
+                raise ValueError(f"{wrong!r} is not the name of a model's file")
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
@@ -258,15 +262,6 @@ class _TrainingRecord:
     identity: dict[str, Any] | None = None
     files: dict[str, str] | list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
-
-
-def _require_types(content: dict[str, Any]) -> None:
-    """Raise ValueError if values have other types, or names of files, which may be removed, lead elsewhere."""
-    import msgspec
-
-    for name in msgspec.convert(content, _TrainingRecord).files:
-        if not _FILE_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not the name of a model's file")
 
 
 def _size(path: Path) -> int:
