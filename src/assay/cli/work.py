@@ -47,10 +47,9 @@ def call(options: argparse.Namespace) -> int:
     allowed = Options(
         trust_remote_code=options.trust_remote_code, allow_pickle=options.allow_pickle, threads=options.threads
     )
-    print(f"waiting for work in {folder.resolve()}", file=sys.stderr, flush=True)
-    worker = SharedFolderWorker(
-        folder, find_model, load, allowed, options.lease, partial(print, file=sys.stderr, flush=True)
-    )
+    say = partial(print, file=sys.stderr, flush=True)
+    say(f"waiting for work in {folder.resolve()}")
+    worker = SharedFolderWorker(folder, find_model, load, allowed, options.lease, say)
     done = worker.work(options.exit_when_idle)
     print(f"nothing left to do; {plural(done, 'block')} computed", file=sys.stderr)
     return 0

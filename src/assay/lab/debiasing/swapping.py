@@ -130,9 +130,8 @@ class Swapper:
 
     def _add(self, words: tuple[str, ...]) -> None:
         """Make a tuple known in three ways of writing; one that reads like another word (I: also I) is left out."""
-        spellings = dict.fromkeys(
-            (words, tuple(word[:1].upper() + word[1:] for word in words), tuple(word.upper() for word in words))
-        )
+        capitals = tuple(word[:1].upper() + word[1:] for word in words)
+        spellings = dict.fromkeys((words, capitals, tuple(word.upper() for word in words)))
         roles = frozenset.intersection(*(frozenset(_ROLES.get(word, ())) for word in words))
         taken: set[str] = set()
         for spelling in spellings:
