@@ -15,11 +15,9 @@ from assay.asking.queries import ChoiceColumns
 from assay.asking.tokens import option_rows
 from assay.errors import DataError
 from assay.lab.training.batches import Batches
-from assay.lab.training.choice import encode_choice
-from assay.lab.training.choice_data import ChoiceData, read_choice_data
+from assay.lab.training.choice import ChoiceData, encode_choice, read_choice_data
 from assay.lab.training.mask import encode_text
-from assay.lab.training.span import encode_span
-from assay.lab.training.span_data import SpanData, SpanExample, read_span_data
+from assay.lab.training.span import SpanData, SpanExample, encode_span, read_span_data
 from assay.models import load_model
 from assay.models.hf import load_tokenizer
 from raising import raises

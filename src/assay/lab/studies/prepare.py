@@ -21,7 +21,7 @@ from assay.lab.studies.step_context import StepContext, StudyActions
 from assay.lab.studies.steps import RunProbe, Step
 from assay.lab.studies.study_file import PACKAGED, Entry, RunsEntry, StudyFile, StudyModel
 from assay.lab.training import kind_of
-from assay.lab.training.choice_data import labels_file
+from assay.lab.training.choice import labels_file
 from assay.models import is_name, known_names
 from assay.models.base import ModelSpec, Options
 from assay.probes import method_of, probes

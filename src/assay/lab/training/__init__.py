@@ -6,7 +6,7 @@
 The result is an ordinary folder for `hf:`, with README.md (the card) and assay.json (what was done, for programs).
 
     training_kind.py, span.py, choice.py, mask.py     what each kind of training learns from: settings, tokens, scores
-    data_files.py, span_data.py, choice_data.py       reading the data
+    data_files.py                                     files to learn from, and plain text
     batches.py, trainer.py                            order, masks and padding; the Trainer
     base_model.py, training_folder.py                 what a training begins with, and what it leaves
     scores.py                                         asking the trained model, and how good it is
