@@ -82,7 +82,6 @@ class AuditPrinter(AuditListener):
 
 
 def spending_of(options: argparse.Namespace) -> Spending:
-    """The price and the budget from the command's options."""
     return Spending(None if options.price is None else Price.of(options.price), options.budget_usd)
 
 

@@ -99,7 +99,6 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int | str:
-    """A number of workers, or auto."""
     try:
         return text if text == "auto" else int(text)
     except ValueError:
@@ -154,7 +153,6 @@ def wrapped(entries: Sequence[str]) -> str:
 
 
 def settings_of(pairs: Sequence[str]) -> dict[str, str]:
-    """Settings from `--set key=value`."""
     return values_of("set", pairs, "key=value", "class=gender")
 
 
@@ -184,7 +182,6 @@ def show(
 
 
 def write_json(content: Any) -> None:
-    """Print JSON for other programs."""
     write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 

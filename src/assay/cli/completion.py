@@ -30,7 +30,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def complete(parser: argparse.ArgumentParser, parsers: Iterable[argparse.ArgumentParser]) -> None:
-    """Print completions for a shell and exit; `every` has the parsers of all commands."""
+    """Print completions for a shell and exit; `parsers` are those of all commands."""
     import argcomplete
 
     from assay.config.settings import shown_name

@@ -68,7 +68,6 @@ def call(options: argparse.Namespace) -> int:
 
 
 def summary(report: Mapping[str, Any]) -> Iterator[str]:
-    """What was done to a model, in words."""
     about = f", {report['attribute']}" if report["attribute"] else ""
     if "removed" in report:
         removed = report["removed"]

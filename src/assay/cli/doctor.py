@@ -58,7 +58,6 @@ _HF = ("torch", "transformers")
 
 
 def checks() -> Iterator[tuple[str, str]]:
-    """Name and answer of each check."""
     import platform
     import shutil
     from importlib import metadata

@@ -146,7 +146,6 @@ def _why(failure: StepFailure) -> str:
 
 
 def _print_failures(done: StudyResult) -> None:
-    """Print the steps that failed, each with its remedy."""
     if done.failures:
         n = len(done.failures)
         print(f"assay: {n} steps were not done; run the same command to try them again.", file=sys.stderr)

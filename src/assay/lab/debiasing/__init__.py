@@ -31,7 +31,6 @@ METHODS: Mapping[str, DebiasMethod] = {
 
 
 def method_named(name: str) -> DebiasMethod:
-    """The method of this name."""
     if name not in METHODS:
         problem = f"there is no method {name!r}; there are {', '.join(METHODS)}."
         raise UsageError(problem, "Choose one of these.", code="bad-option", key="method")

@@ -86,7 +86,6 @@ class Corpus:
         return (text for line in self.lines(progress) if (text := line.strip()))
 
     def sentences(self, progress: Progress | None = None) -> Iterator[str]:
-        """The sentences of all lines."""
         for line in self.lines(progress):
             yield from sentences_of(line)
 

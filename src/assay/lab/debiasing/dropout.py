@@ -41,7 +41,6 @@ class Dropout(FurtherTraining):
             raise DataError("it contains no text.", remedy, file=self.corpus.path, code="empty-file")
 
     def training(self, base: ModelSpec) -> dict[str, str]:
-        """With Dropout's rates, where none were given."""
         config = json_value(read_whole(Path(base.place) / "config.json"))
         hidden, attention = RATES if config.get("model_type") in ("bert", "roberta") else OTHER_RATES
         return {"dropout": str(hidden), "attention_dropout": str(attention), **self.training_settings}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 import shutil
@@ -18,7 +17,7 @@ from assay.files.atomic import write_atomically
 from assay.lab.debiasing.attribute_words import AttributeWords, read_attribute
 from assay.lab.training import evaluate, kind_of
 from assay.lab.training.data_files import existing
-from assay.lab.training.training_folder import CARD, DONE
+from assay.lab.training.training_folder import CARD, DONE, as_json, read_noted
 from assay.models import find_model
 from assay.models.base import Options
 from assay.results.formatting import without_folders
@@ -47,7 +46,6 @@ class DebiasMethod:
     general: bool = False
 
     def read_settings(self, texts: Mapping[str, str]) -> Any:
-        """Its settings, read from text."""
         return read_settings(self.settings, texts, self.name, remedy="See docs/debias.md.")
 
     def attribute(self, name: str | None, words: Path | None) -> AttributeWords:
@@ -80,7 +78,6 @@ class DebiasJob:
         return None if self.evaluate is None else self.evaluate(folder)
 
     def command(self) -> str:
-        """The same job for the command line."""
         values = {"model": self.model, "attribute": self.attribute, "corpus": self.corpus, "words": self.words}
         values |= {"eval": getattr(self.evaluate, "data", None)}  # the command line's own evaluation has its data
         values |= {name: value for name in ("device", "dtype") if (value := getattr(self, name)) != "auto"}
@@ -152,10 +149,8 @@ def cost(before: Mapping[str, float] | None, after: Mapping[str, float] | None) 
 def write_report(folder: Path, report: Mapping[str, Any], card: str) -> dict[str, Any]:
     """Write the card and then assay.json; returns what that says."""
     write_atomically(folder / CARD, card.encode())
-    text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomically(folder / DONE, f"{text}\n".encode())
-    content: dict[str, Any] = json.loads(text)
-    return content
+    write_atomically(folder / DONE, as_json(report, indent=2))
+    return read_noted(folder / DONE)
 
 
 def require_new(folder: Path) -> None:

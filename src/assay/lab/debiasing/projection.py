@@ -50,7 +50,6 @@ class ProjectionSettings:
     head: str = setting("choice", "which head of the built-in model", choices=("span", "mask", "choice"))
 
     def choosing(self, seed: int) -> SentenceSelection:
-        """How sentences are chosen."""
         lower, whole_tokens = self.case == "lower", self.match == "token"
         return SentenceSelection(limit=self.sentences, lower=lower, whole_tokens=whole_tokens, seed=seed)
 

@@ -67,8 +67,6 @@ HOW = (
 
 @dataclass(frozen=True)
 class StudyRunView:
-    """A finished run of the study, its content under the model's title."""
-
     step: RunProbe
     content: Run
 
@@ -158,7 +156,6 @@ def labels(runs: Sequence[RunProbe], file: StudyFile) -> list[tuple[RunProbe, st
 def render(
     file: StudyFile, runs: Sequence[StudyRunView], record: StudyRecord, compared: Mapping[str, StudyComparison]
 ) -> str:
-    """The page as text."""
     scores = {name: scores_of(record.part("models").get(name, {}).get("scores")) for name in file.models}
     tasks = {name: task_score(scores[name], scores.get(file.baseline(name) or "", {})) for name in scores}
     parts = [
@@ -195,7 +192,7 @@ def _part(
     )
     judged = Counter(str(run.findings.verdict.says) for run in contents if run.findings.verdict)
     verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
-    sentences: list[Text] = [changes.found] if changes else []
+    sentences: list[Text] = [changes.text] if changes else []
     sentences += [f"Verdicts: {verdicts}."] if verdicts else []
     return {
         "anchor": anchor,
@@ -233,7 +230,6 @@ def task_score(scores: Mapping[str, Estimate], before: Mapping[str, Estimate]) -
 
 
 def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
-    """The table of models, in the file's order."""
     rows, lines = [], []
     for name, model in file.models.items():
         entry, task, origin = record.part("models").get(name, {}), tasks[name], _origin(model, file)
@@ -318,7 +314,7 @@ class StudyComparison:
 class ProbeChanges:
     """A probe's comparisons: what they found, a row for each model, and the differences of its headline numbers."""
 
-    found: Text
+    text: Text
     summary: DisplayTable
     differences: DisplayTable
 

@@ -86,7 +86,6 @@ class Study:
         return step.recipe
 
     def fetch(self, models: Sequence[StudyModel]) -> None:
-        """Find ready models wherever they are."""
         for model in models:
             ready = self.ready[model.name]
             if ready.model_spec is None:
@@ -150,7 +149,6 @@ class Study:
         return self._digests[path]
 
     def size(self, path: Path) -> int:
-        """Bytes on disk."""
         return sum(file.stat().st_size for file in _files(path))
 
     # --- questions
@@ -216,7 +214,6 @@ def _folders(file: StudyFile, option: str | Path | None) -> list[Path]:
 
 
 def _files(path: Path) -> list[Path]:
-    """A file, or all files in a folder."""
     return [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
 
 

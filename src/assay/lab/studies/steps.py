@@ -75,8 +75,8 @@ class Step(ABC):
     def _content(self, study: Study) -> dict[str, Any]: ...
 
     @abstractmethod
-    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
-        """Whether its folder is whole; `known` is what study.json says."""
+    def is_done(self, folder: Path, entry: Mapping[str, Any]) -> bool:
+        """Whether its folder is whole; `entry` is what study.json says of it."""
 
     def can_go_on(self, work: StepContext, folder: Path) -> bool:
         """Whether what was begun may be gone on with."""
@@ -139,8 +139,8 @@ class MakeModel(Step):
         except UsageError as error:
             raise model.error(error.problem, error.remedy, key, code=error.code, key=error.key) from None
 
-    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
-        return _is_made(folder) and "digest" in known
+    def is_done(self, folder: Path, entry: Mapping[str, Any]) -> bool:
+        return _is_made(folder) and "digest" in entry
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -245,9 +245,9 @@ class RunProbe(Step):
             "skip_bad": runs.skip_bad,
         }
 
-    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
+    def is_done(self, folder: Path, entry: Mapping[str, Any]) -> bool:
         is_whole = "finished" in _object(folder / "run.json") and (folder / "findings.json").is_file()
-        return is_whole and "finished" in known
+        return is_whole and "finished" in entry
 
     def can_go_on(self, work: StepContext, folder: Path) -> bool:
         """With the same kind of device and numbers: answers of two devices do not go into one run."""
@@ -295,8 +295,8 @@ class CompareRuns(Step):
             run.prepare(study)
         return {"runs": {run.name: run.recipe for run in (self.baseline, self.run)}}
 
-    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
-        return (folder / COMPARISON).is_file() and "finished" in known
+    def is_done(self, folder: Path, entry: Mapping[str, Any]) -> bool:
+        return (folder / COMPARISON).is_file() and "finished" in entry
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -118,12 +118,12 @@ class RunsEntry(Entry):
 
     @property
     def probes(self) -> tuple[str, ...]:
-        return _each(self.probe)
+        return _as_tuple(self.probe)
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """Names of models, or patterns of them."""
-        return _each(self.models)
+        return _as_tuple(self.models)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,6 +294,6 @@ def _settings(table: Mapping[str, Any], entry: Entry, key: str) -> dict[str, str
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in table.items()}
 
 
-def _each(given: str | list[str]) -> tuple[str, ...]:
+def _as_tuple(value: str | list[str]) -> tuple[str, ...]:
     """One text, or a list of them, each once."""
-    return tuple(dict.fromkeys([given] if isinstance(given, str) else given))
+    return tuple(dict.fromkeys([value] if isinstance(value, str) else value))

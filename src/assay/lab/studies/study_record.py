@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from assay.files.opening import read_whole, reason
 from assay.lab.studies.prepare import Study
 from assay.lab.studies.steps import Step, scores_of
 from assay.lab.studies.study_file import StudyFile
+from assay.lab.training.training_folder import as_json
 from assay.results.findings import Estimate
 from assay.runs.audit import provenance
 
@@ -80,8 +80,7 @@ class StudyRecord:
         return all(before.get(name, digest) == digest for name, digest in self.digests(names).items())
 
     def write(self) -> None:
-        text = json.dumps(self.content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        write_atomically(self.out / FILE, text.encode())
+        write_atomically(self.out / FILE, as_json(self.content))
 
     def begin(self, study: Study) -> None:
         """Note what the study is about, and keep its file."""

@@ -63,7 +63,6 @@ _PACKAGES = ("torch", "transformers", "accelerate", "tokenizers")
 
 
 def kind_named(name: str) -> TrainingKind[Any]:
-    """The kind of training of this name."""
     if name not in KINDS:
         problem = f"there is no {name!r} training; there are {', '.join(KINDS)}."
         raise UsageError(problem, "assay train span …", code="bad-option", key="kind")

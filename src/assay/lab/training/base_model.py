@@ -50,7 +50,6 @@ class BaseModel:
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens the model knows."""
         count: int = self.model.get_input_embeddings().num_embeddings
         return count
 

@@ -34,8 +34,6 @@ _NO_LIMIT = 10**9
 
 @dataclass(frozen=True)
 class ChoiceSettings(TrainingSettings):
-    """How choice models are trained."""
-
     length: int = setting(512, "the most tokens per sequence", least=8)
 
 

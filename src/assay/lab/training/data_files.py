@@ -62,7 +62,6 @@ def summary_of(digests: Mapping[str, str]) -> dict[str, str]:
 
 
 def json_of(path: Path, expected: str) -> Any:
-    """The content of a JSON file."""
     with open_text(path) as file:
         try:
             return json_value(file.read())

@@ -39,8 +39,6 @@ class TextSettings(TrainingSettings):
 
 @dataclass(frozen=True)
 class MaskSettings(TextSettings):
-    """How mask models are trained."""
-
     blocks: str = setting(
         "joined", "one text after the other fills blocks, or every text begins one", choices=("joined", "apart")
     )

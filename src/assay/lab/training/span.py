@@ -35,8 +35,6 @@ _LONGEST_QUESTION = 64
 
 @dataclass(frozen=True)
 class SpanSettings(TrainingSettings):
-    """How span models are trained."""
-
     epochs: float | None = epochs(2.0)
     rate: float = rate(3e-5)
     window: int = setting(384, "tokens per window", least=16)

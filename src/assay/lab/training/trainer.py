@@ -145,7 +145,7 @@ def _arguments(
 
 
 def require_libraries(need: str, *names: str) -> None:
-    """Raise UsageError, with the extra to install, if one of these libraries is missing; `who` is "training needs"."""
+    """Raise UsageError, with the extra to install, if one of these libraries is missing; `need` is "training needs"."""
     with require_package(need, how_to_install("train")):
         for name in names:
             import_module(name)
@@ -184,8 +184,6 @@ def uses_bfloat16(device: str, dtype: str) -> bool:
 
 @dataclass(frozen=True)
 class _CheckpointState:
-    """What is read from a checkpoint's trainer_state.json."""
-
     global_step: int
     log_history: list[dict[str, Any]]
 

@@ -221,8 +221,8 @@ def explained_full_disk(path: Path, *, resume: bool) -> Iterator[None]:
         raise UsageError(f"the disk is full ({first_line(error)}).", remedy, code="no-space", file=path) from error
 
 
-def as_json(content: Any) -> bytes:
-    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def as_json(content: Any, indent: int = 1) -> bytes:
+    return (json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -78,7 +78,6 @@ class Preset:
 
 @cache
 def presets() -> Mapping[str, Preset]:
-    """The presets by their names."""
     file = Path(__file__).parents[2] / "data" / "training" / "presets.toml"
     return {name: Preset(**entry) for name, entry in tomllib.loads(file.read_text(encoding="utf-8")).items()}
 
