@@ -17,10 +17,9 @@ from assay.asking.queries import MASK, FillColumns, StringColumn
 from assay.errors import AssayError, ModelError, UsageError
 from assay.lab.debiasing import METHODS, debias, further_training
 from assay.lab.debiasing.attribute_words import AttributeWords
-from assay.lab.debiasing.cda import AugmentedTexts, Cda, blocks_of, clipped, decoded_blocks
+from assay.lab.debiasing.cda import AugmentedTexts, Cda, ReleasedSwapper, Swapper, blocks_of, clipped, decoded_blocks
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.further_training import chosen_of
-from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper
 from assay.models import find_model, load_model
 from assay.models.builtin import write_builtin
 from assay.models.hf import load_tokenizer

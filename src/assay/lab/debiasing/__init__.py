@@ -1,13 +1,13 @@
 """Debiasing: models with less of an attribute in them, as far as published methods achieve it.
 
-    method.py                  what a method is, is told and gives back; what it cost, on data of the model's task
-    inlp.py, sentence.py       post hoc: directions are removed from what a finished model's head reads
-    projection.py              what these two share
-    vectors.py, folding.py     sentences' vectors and probes of them; a projection in the first layer that reads them
-    cda.py, dropout.py         masked training goes on, on counterfactual text or with more dropout
-    further_training.py        what these two share
-    words.py, swapping.py      attribute words: counterparts such as he and she, and texts with them swapped
-    corpus.py                  the user's text, and which sentences of it a method learns from
+    method.py                     what a method is, is told and gives back; what it cost, on data of the model's task
+    inlp.py, sentence_debias.py   post hoc: directions are removed from what a finished model's head reads
+    projection.py                 what these two share, such as folding a projection into the first layer that reads it
+    vectors.py                    sentences' vectors, and probes of them
+    cda.py, dropout.py            masked training goes on, on counterfactual text or with more dropout
+    further_training.py           what these two share
+    attribute_words.py            attribute words: counterparts such as he and she
+    corpus.py                     the user's text, and which sentences of it a method learns from
 
 A new method is a file with METHOD, and its entry in METHODS: command line, studies and cards know it from there.
 """
