@@ -1,8 +1,8 @@
 """CDA (counterfactual data augmentation): masked training on text and on copies of it with attribute words swapped.
 
-Attribute words are swapped for their counterparts, everything else stays as it is. The words are tuples of counterparts,
-one word for each class: ("he", "she"), ("jewish", "christian", "muslim"). A word of class c becomes the word of class
-`to[c]` in its tuple. The rules:
+Attribute words are swapped for their counterparts, everything else stays as it is. The words are tuples with one word
+for each class: ("he", "she"), ("jewish", "christian", "muslim"). A word of class c becomes the word of class `to[c]` in
+its tuple. The rules:
 
 Case        he → she, He → She, HE → SHE; a word in any other mixture (hE, McMan) is a name or a code and is kept.
 Punctuation stays where it is, attached or not; listed words may have a period of their own (mr. → mrs.).

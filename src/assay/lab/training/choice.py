@@ -62,35 +62,28 @@ class ChoiceTraining(TrainingKind[ChoiceSettings]):
 
     def test(
         self, path: Path, tokenizer: Any, name: str, settings: ChoiceSettings, seed: int, n_tokens: int
-    ) -> ChoiceTest:
-        questions = read_choice_data(path, "dev")
-        return ChoiceTest(questions, encode_choice(tokenizer, name, questions, length=settings.length))
+    ) -> EncodedChoices:
+        return encode_choice(tokenizer, name, read_choice_data(path, "dev"), length=settings.length)
 
 
 @dataclass(frozen=True)
-class EncodedChoices:
+class EncodedChoices(EvaluationData):
     """Rows of options and the right one's number; which questions they are, and how many contexts were cut."""
 
+    data: ChoiceData
     features: Features
     rows: NDArray[np.int64]  # (row,): the question's number in its file
     cut: int
     left_out: int
 
-
-@dataclass(frozen=True)
-class ChoiceTest(EvaluationData):
-    data: ChoiceData
-    choices: EncodedChoices
-
     def scores(self, ask: TrainedModelAsk, seed: int) -> TaskScores:
-        choices = self.choices
-        logits = ask.ask_model(choices.features.tokens, load(ask.spec))["score"]  # (row, option)
-        right = logits.argmax(1) == choices.features.labels["labels"]
-        units = np.array(self.data.contexts, np.int64)[choices.rows]
+        logits = ask.ask_model(self.features.tokens, load(ask.spec))["score"]  # (row, option)
+        right = logits.argmax(1) == self.features.labels["labels"]
+        units = np.array(self.data.contexts, np.int64)[self.rows]
         accuracy = mean_estimate("accuracy", {}, right, units, seed=seed, floor=1 / self.data.options)
         notes = list(self.data.notes)
-        notes += [f"{choices.left_out:,} questions were left out because they are too long"] if choices.left_out else []
-        notes += [f"{choices.cut:,} contexts were truncated"] if choices.cut else []
+        notes += [f"{self.left_out:,} questions were left out because they are too long"] if self.left_out else []
+        notes += [f"{self.cut:,} contexts were truncated"] if self.cut else []
         return TaskScores(summary_of(self.data.digests), "context", len(np.unique(units)), (accuracy,), tuple(notes))
 
 
@@ -117,7 +110,7 @@ def encode_choice(tokenizer: Any, name: str, data: ChoiceData, *, length: int) -
         remedy = "Increase the length with --set length=…, or choose another base."
         raise DataError(f"no question fits into {length} tokens.", remedy, code="too-long", key="length")
     labels = {"labels": np.array(data.labels, np.int64)[rows]}
-    return EncodedChoices(Features(joined(parts), labels), rows, cut, len(data.queries) - len(rows))
+    return EncodedChoices(data, Features(joined(parts), labels), rows, cut, len(data.queries) - len(rows))
 
 
 def _shortened(tokens: Tokens, excess: NDArray[np.int64], between: int) -> Tokens:

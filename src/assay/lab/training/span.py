@@ -6,7 +6,7 @@ The data are SQuAD's JSON (v1 and v2) and MRQA's JSON lines (SQuAD, NewsQA, …)
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +67,9 @@ class SpanTraining(TrainingKind[SpanSettings]):
         }
         return TrainingData(windows.features, summary_of(read.digests), counts)
 
-    def test(self, path: Path, tokenizer: Any, name: str, settings: SpanSettings, seed: int, n_tokens: int) -> SpanTest:
-        data = read_span_data(path)
-        windows = encode_span(tokenizer, name, data, window=settings.window, stride=settings.stride)
-        return SpanTest(data, windows, settings.windows == "answer")
+    def test(self, path: Path, tokenizer: Any, name: str, settings: SpanSettings, seed: int, n_tokens: int) -> Windows:
+        windows = encode_span(tokenizer, name, read_span_data(path), window=settings.window, stride=settings.stride)
+        return replace(windows, answer_windows=settings.windows == "answer")
 
     def _lowered(self, settings: SpanSettings, given_names: frozenset[str], most: int) -> dict[str, Any]:
         stride = {} if "stride" in given_names else {"stride": max(1, min(settings.stride, most // 3))}
@@ -97,36 +96,29 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Windows:
+class Windows(EvaluationData):
     """Windows of tokens with, for each, its question and the passage's token that its context begins with.
 
     The marks of the tokens: `second`, where the context begins; `behind`, where it has ended; `holds`, whether the
-    answer is in the window.
+    answer is in the window. `answer_windows`: score windows that hold the answer apart as well.
     """
 
+    data: SpanData
     features: Features
     example: NDArray[np.int64]  # (window,)
     first: NDArray[np.int64]  # (window,)
     passages: Sequence[Passage]
     left_out: int
-
-
-@dataclass(frozen=True)
-class SpanTest(EvaluationData):
-    """Questions and their windows, all of them. `answer_windows`: score windows that hold the answer apart as well."""
-
-    data: SpanData
-    windows: Windows
-    answer_windows: bool
+    answer_windows: bool = False
 
     def scores(self, ask: TrainedModelAsk, seed: int) -> TaskScores:
-        windows, examples = self.windows, self.data.examples
-        spans = ask.ask(windows.features.tokens, lambda tokens: best_spans(ask, tokens))
-        questions = np.unique(windows.example)
+        examples = self.data.examples
+        spans = ask.ask(self.features.tokens, lambda tokens: best_spans(ask, tokens))
+        questions = np.unique(self.example)
         units = np.array([examples[at].passage for at in questions.tolist()], np.int64)
         answerable = np.array([examples[at].start is not None for at in questions.tolist()])
-        holds = windows.features.tokens.marks["holds"].astype(bool)
-        holds |= ~answerable[np.searchsorted(questions, windows.example)]
+        holds = self.features.tokens.marks["holds"].astype(bool)
+        holds |= ~answerable[np.searchsorted(questions, self.example)]
         kinds = {"": np.ones(len(holds), bool)} | ({"answer": holds} if self.answer_windows else {})
         estimates = []
         for kind, counted in kinds.items():
@@ -142,7 +134,7 @@ class SpanTest(EvaluationData):
         notes = []
         if self.answer_windows:
             notes.append("windows=answer: only windows with the answer are scored, as in UnQover A.1; an upper bound")
-        if left_out := self.data.left_out + windows.left_out:
+        if left_out := self.data.left_out + self.left_out:
             notes.append(f"{left_out:,} questions were left out: their answer is not at the place that the file gives")
         return TaskScores(
             summary_of(self.data.digests), "passage", len(np.unique(units)), tuple(estimates), tuple(notes)
@@ -150,18 +142,18 @@ class SpanTest(EvaluationData):
 
     def _predictions(self, spans: dict[str, Array], counted: NDArray[np.bool_]) -> dict[int, str]:
         """The answer to every question: its best window's span; none where pointing nowhere scores higher (v2 only)."""
-        windows, data = self.windows, self.data
+        data = self.data
         predictions: dict[int, str] = {}
         best: dict[int, float] = {}
         null: dict[int, float] = {}
-        second = windows.features.tokens.marks["second"]
+        second = self.features.tokens.marks["second"]
         for row in np.flatnonzero(counted).tolist():
-            at, value = int(windows.example[row]), float(spans["score"][row])
+            at, value = int(self.example[row]), float(spans["score"][row])
             null[at] = min(null.get(at, np.inf), float(spans["null"][row]))
             if value > best.get(at, -np.inf):
                 best[at] = value
-                passage = windows.passages[data.examples[at].passage]
-                shift = int(windows.first[row]) - int(second[row])
+                passage = self.passages[data.examples[at].passage]
+                shift = int(self.first[row]) - int(second[row])
                 start, end = (int(spans[name][row]) + shift for name in ("first", "last"))
                 predictions[at] = data.passages[data.examples[at].passage][
                     passage.start[start] : passage.end[end]
@@ -247,7 +239,7 @@ def encode_span(
     marks: dict[str, NDArray[Any]] = {"second": columns[2], "behind": columns[3], "holds": columns[6]}
     tokens = Tokens("span", np.concatenate(rows), offsets, columns[2].astype(np.int32), marks)
     features = Features(tokens, {"start_positions": columns[4], "end_positions": columns[5]})
-    return Windows(features, columns[0], columns[1], passages, left_out)
+    return Windows(data, features, columns[0], columns[1], passages, left_out)
 
 
 def _too_short(problem: str) -> DataError:
