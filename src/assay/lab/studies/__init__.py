@@ -174,9 +174,10 @@ class _Runner:
             for number in self._settled(waiting):
                 self._begin(waiting.pop(number), number, processes)
             while waiting or self.began:
-                ready = self._next(waiting) if processes.has_room() else None
-                if ready is not None:
-                    self._begin(waiting.pop(ready), ready, processes)
+                missing = {step.name for step in waiting.values()} | self.began.keys()
+                ready = [number for number, step in waiting.items() if missing.isdisjoint(step.needs)]
+                if ready and processes.has_room():
+                    self._begin(waiting.pop(ready[0]), ready[0], processes)
                 else:
                     self._finish(*processes.done())
         return [self.failures[step.name] for step in self.steps if step.name in self.failures]
@@ -189,11 +190,6 @@ class _Runner:
                 open_.discard(step.name)
                 settled.append(number)
         return settled
-
-    def _next(self, waiting: Mapping[int, Step]) -> int | None:
-        """The first step that waits for no other one."""
-        missing = {step.name for step in waiting.values()} | self.began.keys()
-        return next((number for number, step in waiting.items() if missing.isdisjoint(step.needs)), None)
 
     def _begin(self, step: Step, number: int, processes: StepProcesses) -> None:
         state = self.record.state(step)
@@ -222,19 +218,10 @@ class _Runner:
             state = StepState.CHANGED
         if state is StepState.CHANGED:
             self.listener.moved(step, set_aside(folder, self.record.out))
-        forgotten = dict.fromkeys(("digest", "finished", "seconds", "findings", "scores"))
-        self.record.note(
-            step,
-            **{
-                **(forgotten if state is not StepState.BEGUN else {}),
-                "recipe": step.recipe,
-                "content": dict(step.content),
-            },
-            error=None,
-            started=provenance()["started"],
-            **{"from": self.record.digests(step.needs)},
-            **step.facts,
-        )
+        outdated = () if state is StepState.BEGUN else ("digest", "finished", "seconds", "findings", "scores")
+        facts = {**dict.fromkeys(outdated), "recipe": step.recipe, "content": dict(step.content), "error": None}
+        facts |= {"started": provenance()["started"], "from": self.record.digests(step.needs), **step.facts}
+        self.record.note(step, **facts)
         return folder
 
     def _finish(self, step: Step, outcome: Outcome) -> None:

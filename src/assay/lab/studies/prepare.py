@@ -156,20 +156,16 @@ class Study:
     def questions(self, run: RunProbe) -> Questions:
         """What a run asks; set up once for all runs with the same questions, since that may read large files."""
         others = {self.spec(name): self.schedule.abilities[name] for name in run.needs[1:]}
-        expected = _ExpectedAsk(self._expected(run), others)
+        usable, abilities = probes()[run.probe].abilities, self.schedule.abilities[run.model]
+        if abilities is None:  # not known yet: all that the probe could use of it
+            form = run.settings.get("form")
+            able = usable | {"choice", "fill", "embed"}
+            abilities = (able - usable) | {form} if form in usable else able
+        expected = _ExpectedAsk(abilities, others)
         key = repr((run.probe, run.request, sorted(expected.abilities), others))
         if key not in self._questions:
             self._questions[key] = method_of(run.probe).prepare(run.request, expected)
         return self._questions[key]
-
-    def _expected(self, run: RunProbe) -> frozenset[str]:
-        """What the model of a run can do; where that is not known yet, all that the probe could use of it."""
-        abilities, usable = self.schedule.abilities[run.model], probes()[run.probe].abilities
-        if abilities is not None:
-            return abilities
-        form = run.settings.get("form")
-        able = usable | {"choice", "fill", "embed"}
-        return (able - usable) | {form} if form in usable else able
 
 
 def prepare(

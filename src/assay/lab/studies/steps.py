@@ -156,18 +156,17 @@ class MakeModel(Step):
         return f"model  {self.name}: {model.source} debiased by {model.value}{about}, {large} of text"
 
     def do(self, work: StepContext, folder: Path, progress: Progress) -> dict[str, Any]:
-        scores = None
+        model, files, scores = self.model, self.files, None
         if not _is_made(folder):  # it may only lack its note
-            common = {"settings": dict(self.model.settings), "seed": self.seed}
-            common |= {"device": work.device, "dtype": work.dtype, "progress": progress}
-            scores = (self._train if self.model.train else self._debias)(work, folder, common)
+            common: dict[str, Any] = {"settings": dict(model.settings), "seed": self.seed, "device": work.device}
+            common |= {"dtype": work.dtype, "progress": progress}
+            if model.train:
+                common |= {"preset": model.preset, "evaluation": files.get("eval"), "resume": True}
+                work.makers.train(model.value, work.specs[model.source or ""], files["data"], folder, **common)
+            else:
+                scores = self._debias(work, folder, common)
         spec = work.makers.find(work.specs[self.name], Options(device="cpu"))
         return {"digest": spec.digest, "scores": scores or _object(folder / "assay.json").get("scores")}
-
-    def _train(self, work: StepContext, folder: Path, common: dict[str, Any]) -> None:
-        model, files = self.model, self.files
-        more = {"preset": model.preset, "evaluation": files.get("eval"), "resume": True}
-        work.makers.train(model.value, work.specs[model.source or ""], files["data"], folder, **more, **common)
 
     def _debias(self, work: StepContext, folder: Path, common: dict[str, Any]) -> Mapping[str, Any] | None:
         """Returns the model's scores with their intervals; the method itself keeps values alone."""
