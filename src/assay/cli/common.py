@@ -88,11 +88,9 @@ def settings_listed(common: type | None, kinds: Mapping[str, type], about: str |
 
 def add_where(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    description = (
-        "where to compute: local (this process), ray (workers on this machine), ray:ADDRESS (a Ray cluster) or "
-    )
-    description += "work:DIR (the workers that `assay work DIR` starts)"
-    add("--executor", metavar="NAME", default=LOCAL, help=description)
+    choices = "local (this process), ray (workers on this machine), ray:ADDRESS (a Ray cluster) or work:DIR (the "
+    choices += "workers that `assay work DIR` starts)"
+    add("--executor", metavar="NAME", default=LOCAL, help=f"where to compute: {choices}")
     room = "with ray: how many workers; auto, the default: as many as there is room for"
     add("--workers", type=_count, metavar="N", help=room)
     add("--gpus-per-worker", type=float, metavar="G", help="with ray: GPUs of each worker (1 for a model on a GPU)")
