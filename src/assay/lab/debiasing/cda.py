@@ -166,7 +166,7 @@ def _no_words(corpus: Corpus, attribute: AttributeWords) -> DataError:
 # --- swapping words
 
 Tuples = Sequence[Sequence[str]]
-Place = tuple[int, int]  # which tuple, and which class in it
+Member = tuple[int, int]  # which tuple, and which class in it
 Cut = tuple[str, str, str]  # what is before a listed word in its chunk, the word, and what is after it
 
 PUNCTUATION = ".,?!;:"
@@ -242,9 +242,9 @@ class Swapper:
 
     def __init__(self, tuples: Tuples) -> None:
         self.classes = len(tuples[0])
-        self._places: dict[str, list[Place]] = {}  # by the word as it stands in a text
+        self._members: dict[str, list[Member]] = {}  # by the word as it stands in a text
         self._meant: dict[str, str] = {}  # the listed word that is so written
-        self._words: list[tuple[str, ...]] = []  # tuples in one way of writing, by the number in a place
+        self._words: list[tuple[str, ...]] = []  # tuples in one way of writing, by the number in a member
         self._roles: list[frozenset[str]] = []
         for words in tuples:
             self._add(tuple(words))
@@ -281,14 +281,14 @@ class Swapper:
                 taken |= set(spelling)
                 self._meant |= dict(zip(spelling, words, strict=True))
                 for kind, word in enumerate(spelling):
-                    self._places.setdefault(word, []).append((len(self._words), kind))
+                    self._members.setdefault(word, []).append((len(self._words), kind))
                 self._words.append(spelling)
                 self._roles.append(roles)
 
     def _replaced(self, text: str, match: re.Match[str], cut: Cut, to: Sequence[int]) -> str | None:
         """What becomes of a chunk of the text; None if it stays."""
         before, word, after = cut
-        number, kind = self._place(word, not after and _before_noun(text, match.end()))
+        number, kind = self._member(word, not after and _before_noun(text, match.end()))
         versions = [(before, counterpart, after) for counterpart in self._words[number]]
         periods = {"".join(version).endswith(".") for version in versions}
         if len(periods) > 1 and _JOINS.match(text, match.end()):
@@ -297,9 +297,9 @@ class Swapper:
             return None  # one of the counterparts would be read as other words: this one would not be found again
         return "".join(versions[to[kind]])
 
-    def _place(self, word: str, before_noun: bool) -> Place:
+    def _member(self, word: str, before_noun: bool) -> Member:
         """The tuple that a word is taken from, and its class."""
-        candidates = self._places[word]
+        candidates = self._members[word]
         if len(candidates) > 1 and any(self._roles[number] for number, _ in candidates):
             fitting = [
                 candidate for candidate in candidates if (_DETERMINER in self._roles[candidate[0]]) == before_noun
@@ -324,7 +324,7 @@ class Swapper:
     def _listed(self, chunk: str) -> int:
         """The length of the listed word that the chunk begins with: all of it, or all before a period or apostrophe."""
         ends = [len(chunk), *(at for at in range(len(chunk) - 1, 0, -1) if chunk[at] in ".'’")]
-        return next((end for end in ends if chunk[:end] in self._places), 0)
+        return next((end for end in ends if chunk[:end] in self._members), 0)
 
 
 class ReleasedSwapper:
@@ -336,22 +336,22 @@ class ReleasedSwapper:
 
     def __init__(self, tuples: Tuples) -> None:
         self.classes = len(tuples[0])
-        self._places: dict[str, tuple[Sequence[str], int, str]] = {}
+        self._by_word: dict[str, tuple[Sequence[str], int, str]] = {}
         for mark in ("", *PUNCTUATION):
             for words in tuples:
                 for kind, word in enumerate(words):
-                    self._places[word + mark] = words, kind, mark
+                    self._by_word[word + mark] = words, kind, mark
 
     def has_word(self, text: str) -> bool:
-        return not self._places.keys().isdisjoint(text.split())
+        return not self._by_word.keys().isdisjoint(text.split())
 
     def swapped(self, text: str, to: Sequence[int]) -> str:
         return " ".join(self._counterpart(word, to) for word in text.split())
 
     def _counterpart(self, word: str, to: Sequence[int]) -> str:
-        if word not in self._places:
+        if word not in self._by_word:
             return word
-        words, kind, mark = self._places[word]
+        words, kind, mark = self._by_word[word]
         return words[to[kind]] + mark
 
 

@@ -148,21 +148,21 @@ class SentenceSample:
         self.limit = limit
         self.seen = 0  # all sentences, repetitions too
         self._key = seed.to_bytes(8, "little", signed=True)
-        self._kept: dict[int, str] = {}  # by number: all that can be among the lowest, and some more
+        self._sentences: dict[int, str] = {}  # by number: all that can be among the lowest, and some more
 
     def add(self, sentence: str) -> None:
         self.seen += 1
         number = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8, key=self._key).digest(), "little")
-        self._kept.setdefault(number, sentence)
-        if self.limit and len(self._kept) > 2 * self.limit:
-            self._kept = dict(self.chosen())
+        self._sentences.setdefault(number, sentence)
+        if self.limit and len(self._sentences) > 2 * self.limit:
+            self._sentences = dict(self.chosen())
 
     def __len__(self) -> int:
-        return min(len(self._kept), self.limit or len(self._kept))
+        return min(len(self._sentences), self.limit or len(self._sentences))
 
     def chosen(self) -> list[tuple[int, str]]:
         """Number and text of those that were chosen, the lowest number first."""
-        return sorted(self._kept.items())[: self.limit or None]
+        return sorted(self._sentences.items())[: self.limit or None]
 
 
 def names_of_kinds(attribute: AttributeWords) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ class Study:
 
     # --- files
 
-    def place(self, name: str, key: str, entry: Entry) -> Path:
+    def find_file(self, name: str, key: str, entry: Entry) -> Path:
         """A file or folder that an entry names; a packed form of it (.gz, .xz) will do."""
         path = Path(name).expanduser()
         for folder in self.folders:
@@ -132,7 +132,7 @@ class Study:
     def official_data(self, probe: str, runs: RunsEntry) -> Path | None:
         """The official data that a run needs, if it needs any."""
         if runs.data is not None:
-            return self.place(runs.data, "data", runs)
+            return self.find_file(runs.data, "data", runs)
         return self.folders[0] if probes()[probe].official(runs.preset, runs.limit) else None
 
     def digest(self, path: Path) -> str:

@@ -199,10 +199,10 @@ def _run(runs: RunsEntry, probe: str, model: str, varied: Mapping[str, str], fil
 
 def _pairs(runs: Sequence[RunProbe], file: StudyFile, abilities: Known, notes: list[str]) -> list[CompareRuns]:
     """Every run with that of its model's baseline, where both are asked the same."""
-    runs_by_questions = {(run.model, *run.asked): run for run in runs}
+    runs_by_questions = {(run.model, *run.questions_key): run for run in runs}
     pairs = []
     for run in runs:
-        baseline = runs_by_questions.get((file.baseline(run.model), *run.asked))
+        baseline = runs_by_questions.get((file.baseline(run.model), *run.questions_key))
         if baseline is None:
             continue
         abilities_of_both = [

@@ -108,7 +108,7 @@ class MakeModel(Step):
 
     def _content(self, study: Study) -> dict[str, Any]:
         model = self.model
-        self.files = {key: study.place(name, key, model) for key, name in model.files.items()}
+        self.files = {key: study.find_file(name, key, model) for key, name in model.files.items()}
         self._check()
         self.size = {"bytes": sum(study.size(self.files[key]) for key in ("data", "corpus") if key in self.files)}
         self.seed = study.file.seed if model.seed is None else model.seed
@@ -201,7 +201,7 @@ class RunProbe(Step):
     request: Request = field(default_factory=Request, init=False)
 
     @property
-    def asked(self) -> tuple[object, ...]:
+    def questions_key(self) -> tuple[object, ...]:
         """What is asked, independent of the model."""
         runs, settings = self.runs, tuple(sorted(self.settings.items()))
         return self.probe, runs.name, runs.preset, runs.limit, runs.seed, runs.data, settings
@@ -212,7 +212,7 @@ class RunProbe(Step):
 
     def _content(self, study: Study) -> dict[str, Any]:
         runs = self.runs
-        files = {key: study.place(self.settings[key], key, runs) for key in self.naming("path")}
+        files = {key: study.find_file(self.settings[key], key, runs) for key in self.naming("path")}
         models = {key: self.settings[key] for key in self.naming("model")}
         settings = {
             **self.settings,
