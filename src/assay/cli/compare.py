@@ -26,11 +26,7 @@ EXAMPLES = """examples:
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folders", nargs="+", metavar="DIR", help="runs of one probe, or folders of runs")
-    add(
-        "--common",
-        action="store_true",
-        help="compare only the questions that both have, even if their data differ",
-    )
+    add("--common", action="store_true", help="compare only the questions that both have, even if their data differ")
     add("--out", metavar="FILE", help="also write a page, for example comparison.html")
     add("--json", action="store_true", help="print JSON")
 

@@ -45,12 +45,8 @@ examples:
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_shared(parser, "folder")
-    add(
-        "--format",
-        metavar="NAME",
-        default=PAGE,
-        help=f"{PAGE} (the default, written into DIR) or another, which is printed",
-    )
+    formats = f"{PAGE} (the default, written into DIR) or another, which is printed"
+    add("--format", metavar="NAME", default=PAGE, help=formats)
     add("--no-examples", action="store_true", help="leave the questions' texts out of the page")
     add("--no-ranks", action="store_true", help="do not rank several models against each other")
     add("--out", metavar="FILE", help="write to this file instead of printing (all formats except html)")

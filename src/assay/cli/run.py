@@ -67,30 +67,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--resume", choices=("always", "never", "only-missing"), default="always", help=stored)
     add_where(parser)
     add_shared(parser, "--device")
-    add(
-        "--dtype",
-        default="auto",
-        help="float32, tf32, float16 or bfloat16; auto (default): float32, or on cuda the fastest that agrees",
-    )
+    dtypes = "float32, tf32, float16 or bfloat16; auto (default): float32, or on cuda the fastest that agrees"
+    add("--dtype", default="auto", help=dtypes)
     add("--threads", type=int, metavar="N", help="CPU threads for the model (default: all that are available)")
     add("--trust-remote-code", action="store_true", help="allow Python code that comes with the model to run")
     add("--allow-pickle", action="store_true", help="load pickled weights, which can run code")
     add("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
     add("--block-size", type=int, metavar="N", help=blocks)
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
-    group = parser.add_argument_group("endpoints (--model api:NAME@URL)")
-    group.add_argument(
-        "--key-env", metavar="NAME", help="the environment variable with the key (OPENAI_API_KEY); '' sends no key"
-    )
-    group.add_argument("--price", metavar="IN,OUT", help="dollars per million input and output tokens")
-    group.add_argument(
-        "--budget-usd",
-        type=float,
-        metavar="X",
-        help="the most that the run may cost, stored answers included; needs --price",
-    )
-    group.add_argument("--yes", action="store_true", help="send the tour's requests without asking for confirmation")
-    group.add_argument("--try", type=int, metavar="N", dest="trial", help="with --dry-run: ask about N questions")
+    add = parser.add_argument_group("endpoints (--model api:NAME@URL)").add_argument
+    add("--key-env", metavar="NAME", help="the environment variable with the key (OPENAI_API_KEY); '' sends no key")
+    add("--price", metavar="IN,OUT", help="dollars per million input and output tokens")
+    budget = "the most that the run may cost, stored answers included; needs --price"
+    add("--budget-usd", type=float, metavar="X", help=budget)
+    add("--yes", action="store_true", help="send the tour's requests without asking for confirmation")
+    add("--try", type=int, metavar="N", dest="trial", help="with --dry-run: ask about N questions")
 
 
 def call(options: argparse.Namespace) -> int:

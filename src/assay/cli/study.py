@@ -57,13 +57,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("file", nargs="?", metavar="FILE", help="a study's TOML file, or the name of a packaged study")
     add("--out", metavar="DIR", help="the study's folder (default: runs/study-NAME)")
     add("--data", metavar="DIR", help="the folder of the files that the study names (default: ASSAY_DATA)")
-    add(
-        "--only",
-        action="append",
-        default=[],
-        metavar="PATTERN",
-        help="only the models or runs that match, and what they need (repeatable)",
-    )
+    only = "only the models or runs that match, and what they need (repeatable)"
+    add("--only", action="append", default=[], metavar="PATTERN", help=only)
     add("--dry-run", action="store_true", help="print the steps, their order and sizes, and which are done; do nothing")
     add_shared(parser, "--device")
     add("--dtype", choices=kinds, default="auto", help=numbers)

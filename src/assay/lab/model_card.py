@@ -121,16 +121,8 @@ def _results(scores: TaskScores | None) -> list[str]:
         of = ", ".join(f"{key} = {value}" for key, value in estimate.group.items()) or "all"
         value = "–" if estimate.value is None else f"{estimate.value:.4g}"
         between = "–" if estimate.low is None or estimate.high is None else f"{estimate.low:.4g} to {estimate.high:.4g}"
-        rows.append(
-            [
-                estimate.metric,
-                of,
-                value,
-                between,
-                f"{estimate.n:,}",
-                "" if estimate.floor is None else f"{estimate.floor:.3g}",
-            ]
-        )
+        chance = "" if estimate.floor is None else f"{estimate.floor:.3g}"
+        rows.append([estimate.metric, of, value, between, f"{estimate.n:,}", chance])
     notes = [*scores.notes, *dict.fromkeys(estimate.note for estimate in scores.estimates if estimate.note)]
     return [
         *(f"The 95% intervals resample {scores.units:,} units (each a {scores.unit}).", ""),

@@ -249,6 +249,7 @@ def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
         numbers: list[Cell] = [estimate.value, estimate.low, estimate.high] if estimate else [None] * 3
         named: list[Cell] = [name, model.title, origin, task.metric if task else None]
         lines.append([*named, *numbers, baseline, change, seconds])
+    heads = ("model", "how it was made", "task score", "baseline", "change")
     columns = ("name", "title", "made", "metric", "score", "low", "high", "baseline", "change", "seconds")
     return DisplayTable(
         title="The models and their task scores",
@@ -257,13 +258,7 @@ def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
         data=Data(columns, lines),
         file="study-models",
         anchor="table",
-        columns=[
-            *(
-                TableColumn(head, CellKind.TEXT)
-                for head in ("model", "how it was made", "task score", "baseline", "change")
-            ),
-            TableColumn("seconds", CellKind.COUNT),
-        ],
+        columns=[*(TableColumn(head, CellKind.TEXT) for head in heads), TableColumn("seconds", CellKind.COUNT)],
         groups=[RowGroup(rows)],
         sort=TableTools.NONE,
         filter=TableTools.NONE,
