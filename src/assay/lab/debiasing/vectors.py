@@ -57,11 +57,7 @@ def sentence_vectors(
         rows = waiting.pop()  # the longest first: where memory is short, that shows at once
         try:
             inputs = padded_inputs([ids[row] for row in rows], tokenizer, model.device)
-            with torch.inference_mode():
-                states = model.base_model(**inputs).last_hidden_state.float()  # (text, token, width)
-                mask = inputs["attention_mask"][..., None].to(states)
-                pair = torch.stack([(states * mask).sum(1) / mask.sum(1), states[:, 0]])
-            vectors[:, rows] = pair.cpu().numpy()
+            vectors[:, rows] = _means_and_firsts(model, inputs)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
@@ -101,6 +97,16 @@ def _ids(tokenizer: Any, texts: Sequence[str], length: int) -> list[list[int]]:
     encoded: Mapping[str, Any] = tokenizer(list(texts), truncation=True, max_length=length, add_special_tokens=True)
     ids: list[list[int]] = encoded["input_ids"]
     return ids
+
+
+def _means_and_firsts(model: Any, inputs: Mapping[str, Tensor]) -> NDArray[np.float32]:
+    _, torch = libraries()
+    with torch.inference_mode():
+        states = model.base_model(**inputs).last_hidden_state.float()  # (text, token, width)
+        mask = inputs["attention_mask"][..., None].to(states)
+        pair = torch.stack([(states * mask).sum(1) / mask.sum(1), states[:, 0]])
+    vectors: NDArray[np.float32] = pair.cpu().numpy()
+    return vectors
 
 
 @dataclass(frozen=True)
