@@ -82,9 +82,8 @@ def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: Stu
         if "finished" in record.of(run) and (run.folder(out) / "findings.json").is_file():
             content = open_bare(run.folder(out))
             info = replace(content.info, model=replace(content.info.model, name=title))
-            views.append(
-                StudyRunView(run, replace(content, info=info, findings=replace(content.findings, model=title)))
-            )
+            findings = replace(content.findings, model=title)
+            views.append(StudyRunView(run, replace(content, info=info, findings=findings)))
     if not views:
         return None
     views.sort(key=lambda view: [*probes()].index(view.step.probe))  # stable: models stay in their order
@@ -164,19 +163,16 @@ def render(
     ]
     script, digest = script_and_digest()
     entries = {name: entry for part in ("models", "runs", "comparisons") for name, entry in record.part(part).items()}
-    return (
-        environment()
-        .get_template("study.html")
-        .render(
-            study=file,
-            models=ElementRenderer("models").sections([Section([_models(file, record, tasks)])]),
-            parts=parts,
-            record=record.content,
-            failed={name: str(entry["error"]["problem"]) for name, entry in entries.items() if entry.get("error")},
-            seconds=sum(entry.get("seconds", 0.0) for entry in entries.values()),
-            script=script,
-            script_digest=digest,
-        )
+    page = environment().get_template("study.html")
+    return page.render(
+        study=file,
+        models=ElementRenderer("models").sections([Section([_models(file, record, tasks)])]),
+        parts=parts,
+        record=record.content,
+        failed={name: str(entry["error"]["problem"]) for name, entry in entries.items() if entry.get("error")},
+        seconds=sum(entry.get("seconds", 0.0) for entry in entries.values()),
+        script=script,
+        script_digest=digest,
     )
 
 
@@ -215,9 +211,8 @@ def _study_run(run: StudyRunView, file: StudyFile, task: TaskScore | None) -> St
         for model in file.methods(name)
     ]
     sources = [model.name for model in file.above(name)]
-    return StudyRun(
-        run.content, name, sources, "; ".join(methods), file.models[baseline].title if baseline else None, task
-    )
+    title = file.models[baseline].title if baseline else None
+    return StudyRun(run.content, name, sources, "; ".join(methods), title, task)
 
 
 # --- the models
@@ -319,21 +314,17 @@ def changes_of(compared: Sequence[StudyComparison], headline: Sequence[Estimate]
     if not compared:
         return None
     chosen = {key_of(estimate) for estimate in headline}
-    differences = [
-        difference
-        for comparison in compared
-        for difference in comparison.differences
-        if key_of(difference.change) in chosen
-    ]
+    differences = [difference for comparison in compared for difference in comparison.differences]
+    listed = [difference for difference in differences if key_of(difference.change) in chosen]
     chart = {"title": "Differences in the headline numbers on the same questions", "anchor": "against-each"}
-    probe = differences[0].probe if differences else ""
-    block = differences_block(differences, several=True, file=f"{probe}-differences", **chart)
-    return ProbeChanges(_in_all(compared), _summary(compared), block)
+    probe = listed[0].probe if listed else ""
+    block = differences_block(listed, several=True, file=f"{probe}-differences", **chart)
+    return ProbeChanges(_in_all(compared, differences), _summary(compared), block)
 
 
-def _in_all(compared: Sequence[StudyComparison]) -> Text:
+def _in_all(compared: Sequence[StudyComparison], differences: Sequence[Difference]) -> Text:
     """How many differences were tested in all comparisons, how many are clear, and the largest clear one."""
-    tested, clear = tested_and_clear([difference for comparison in compared for difference in comparison.differences])
+    tested, clear = tested_and_clear(differences)
     items = ""
     if changed := [counts for comparison in compared if (counts := comparison.items)]:
         n_changed, n_tested = map(sum, zip(*changed, strict=True))
@@ -344,10 +335,8 @@ def _in_all(compared: Sequence[StudyComparison]) -> Text:
         return f"{none}{items}"
     worse, better = _worse_and_better(clear)
     largest: Text = [Verbatim(clear[0].model), ", ", _values(clear[0])]
-    summary = (
-        f"{plural(tested, 'difference')} tested, {format_count(len(clear))} clear: {better} better, {worse} worse."
-    )
-    return [f"{summary} The largest: ", largest, f".{items}"]
+    summary = f"{plural(tested, 'difference')} tested, {format_count(len(clear))} clear"
+    return [f"{summary}: {better} better, {worse} worse. The largest: ", largest, f".{items}"]
 
 
 def _items_name(compared: Sequence[StudyComparison]) -> str:
