@@ -205,10 +205,8 @@ def _pairs(runs: Sequence[RunProbe], file: StudyFile, abilities: Known, notes: l
         baseline = runs_by_questions.get((file.baseline(run.model), *run.questions_key))
         if baseline is None:
             continue
-        abilities_of_both = [
-            able & probes()[run.probe].abilities for step in (run, baseline) if (able := abilities[step.model])
-        ]
-        if len(abilities_of_both) == 2 and not abilities_of_both[0] & abilities_of_both[1]:
+        first, second = abilities[baseline.model], abilities[run.model]
+        if first and second and not first & second & probes()[run.probe].abilities:
             notes.append(f"{run.name} is not compared with {baseline.name}: the two are asked in different forms")
             continue
         pairs.append(CompareRuns(f"compare--{run.name}", (baseline.name, run.name), baseline, run))
