@@ -11,7 +11,7 @@ def forks() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         [
-            *("torch", "transformers", "numpy.random", "fake_makers", "assay.lab.studies.run_study"),
+            *("torch", "transformers", "numpy.random", "fake_makers", "assay.lab.studies"),
             *("assay.probes.unqover", "assay.probes.bbq_starter", "assay.probes.sodapop", "assay.probes.sodapop_names"),
         ]
     )

@@ -164,17 +164,17 @@ def stop_the_clock() -> None:
     replies: Any = journal
     replies.time = SimpleNamespace(time=lambda: 1.6e9, time_ns=time.time_ns)  # blocks have the times of replies
     try:
-        import assay.lab.training.pipeline as pipeline
+        import assay.lab.training as training
     except ImportError:
         return
-    real: Any = pipeline.datetime
+    real: Any = training.datetime
 
     class Stopped(real):  # type: ignore[misc]
         @classmethod
         def now(cls, zone: Any = None) -> Any:
             return real(2020, 11, 16, tzinfo=zone)
 
-    pipeline.datetime = Stopped  # type: ignore[misc]
+    training.datetime = Stopped  # type: ignore[misc]
 
 
 def make_up_data(pinned: str) -> None:

@@ -28,7 +28,7 @@ MODULES = (
         "assay.report.html",
         "assay.engine.shared_folder_worker",
     ),
-    *("assay.lab.training", "assay.lab.debiasing", "assay.lab.studies", "assay.lab.studies.run_study"),
+    *("assay.lab.training", "assay.lab.debiasing", "assay.lab.studies"),
     *("assay.probes.unqover.method", "assay.probes.bbq_starter.method", "assay.probes.sodapop.method"),
     *("assay.runs.tour", "assay.datasets.download", "assay.models.builtin"),
 )

@@ -32,8 +32,8 @@ from assay.errors import AssayError
 from assay.files.decoding import json_value
 from assay.lab.debiasing.attribute_words import read_words
 from assay.lab.debiasing.corpus import Corpus
-from assay.lab.training.choice_data import read_choice_data
-from assay.lab.training.span_data import read_span_data
+from assay.lab.training.choice import read_choice_data
+from assay.lab.training.span import read_span_data
 from assay.models import find_model, load_model
 from assay.models.api.dialects import LISTED
 from assay.models.api.model import ApiModel

@@ -310,7 +310,7 @@ def test_a_list_as_the_category_of_a_log_is_refused(said: Said, tmp_path: Path) 
 
 
 def test_a_label_of_5001_digits_is_refused(tmp_path: Path) -> None:
-    from assay.lab.training.choice_data import read_choice_data
+    from assay.lab.training.choice import read_choice_data
 
     row = {"context": "Ann met Bo.", "question": "Why?", "answerA": "a", "answerB": "b", "answerC": "c"}
     (tmp_path / "siqa.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
@@ -320,7 +320,7 @@ def test_a_label_of_5001_digits_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_number_as_the_answers_of_a_question_is_refused(tmp_path: Path) -> None:
-    from assay.lab.training.span_data import read_span_data
+    from assay.lab.training.span import read_span_data
 
     found = [{"text": "Bo", "char_spans": [[8, 9]]}]
     asked = {"qid": "1", "question": "Who?", "answers": 7, "detected_answers": found}

@@ -32,7 +32,7 @@ def parsed(command: str) -> argparse.Namespace:
     ],
 )  # fmt: skip
 def test_it_repeats_every_option_but_what_happens_to_stored_answers(given: str, changed: dict[str, object]) -> None:
-    command = larger_command(parsed(given), add_options)
+    command = larger_command(parsed(given))
     assert command.startswith("assay run")
     assert parsed(command.removeprefix("assay run")) == argparse.Namespace(
         **{**vars(parsed(given)), "resume": "always", **changed}
@@ -63,19 +63,19 @@ def test_the_step_that_helps_takes_the_place_of_a_larger_sample(
     says: VerdictKind, step: str | None, following: list[tuple[str, str]]
 ) -> None:
     options = parsed("bbq --set form=free --set orders=2 --seed 7 --out a")
-    assert next_commands([judged("bbq", says, step)], options, add_options) == following
+    assert next_commands([judged("bbq", says, step)], options) == following
 
 
 def test_a_tour_names_the_probe_of_every_step() -> None:
     unusable = [judged("bbq", VerdictKind.UNUSABLE, "--set tokens=256"), judged("unqover", VerdictKind.UNUSABLE)]
     of_bbq = ("Next (bbq)", "assay run bbq --out a-bbq-tokens-256 --set tokens=256")
     larger = ("Larger sample", "assay run --preset standard --out a-standard")
-    assert next_commands(unusable, parsed("--out a"), add_options) == [of_bbq]
-    assert next_commands([*unusable, judged("sodapop", VerdictKind.FEW)], parsed("--out a"), add_options) == [
+    assert next_commands(unusable, parsed("--out a")) == [of_bbq]
+    assert next_commands([*unusable, judged("sodapop", VerdictKind.FEW)], parsed("--out a")) == [
         of_bbq,
         larger,
     ]
 
 
 def test_nothing_is_larger_than_everything() -> None:
-    assert larger_command(parsed("bbq --preset paper"), add_options) == ""
+    assert larger_command(parsed("bbq --preset paper")) == ""

@@ -16,9 +16,9 @@ from assay.files.opening import digest_of_file, open_bytes, open_text
 from assay.files.rows import BadRows, read_rows
 from assay.lab.debiasing.attribute_words import read_words
 from assay.lab.debiasing.corpus import Corpus
-from assay.lab.training.choice_data import read_choice_data
+from assay.lab.training.choice import read_choice_data
 from assay.lab.training.data_files import lines_of
-from assay.lab.training.span_data import read_span_data
+from assay.lab.training.span import read_span_data
 from assay.probes.bbq.logs import log_kind
 from assay.probes.bbq.read_items import read_examples
 from assay.probes.bbq.targets import read_metadata

@@ -19,9 +19,9 @@ from assay.lab.studies.study_file import find_study, read_study
 from assay.lab.studies.study_record import open_record, read_record
 from assay.lab.training import KINDS
 from assay.lab.training.base_model import require_device
-from assay.lab.training.choice_data import read_choice_data
+from assay.lab.training.choice import read_choice_data
 from assay.lab.training.data_files import existing
-from assay.lab.training.span_data import read_span_data
+from assay.lab.training.span import read_span_data
 from assay.lab.training.training_folder import explained_full_disk, open_out
 from assay.lab.training.training_kind import preset_of
 

@@ -14,7 +14,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, NoReturn
 
 from assay.cli import (
@@ -61,10 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not lost():
                 raise
             code = ended.code if isinstance(ended.code, int) else 0
-        if why := lost():
-            print(f"assay: standard output could not be written ({why}).", file=sys.stderr)
+        if reason := lost():
+            print(f"assay: standard output could not be written ({reason}).", file=sys.stderr)
             print("       Write it somewhere else; the same command uses what is done already.", file=sys.stderr)
-        return code or (UsageError.exit_code if why else 0)
+        return code or (UsageError.exit_code if reason else 0)
 
 
 def _done(arguments: Sequence[str]) -> int:
@@ -84,8 +83,8 @@ def _done(arguments: Sequence[str]) -> int:
             return call(options)
     except KeyboardInterrupt as stopped:
         by = stopped.by if isinstance(stopped, _CommandStoppedError) else signal.SIGINT
-        said = "stopped" if by is signal.SIGINT else f"stopped by {by.name}"
-        print(f"assay: {said}. Answers so far are stored; the same command continues from there.", file=sys.stderr)
+        ending = "stopped" if by is signal.SIGINT else f"stopped by {by.name}"
+        print(f"assay: {ending}. Answers so far are stored; the same command continues from there.", file=sys.stderr)
         return 128 + by
     except BaseException as error:  # panics of libraries in Rust are not Exceptions
         foreseen = of_system(error)
@@ -112,15 +111,15 @@ def _stoppable() -> Iterator[None]:
     def stop(number: int, frame: object) -> NoReturn:
         raise _CommandStoppedError(number)
 
-    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():
-        known = []  # others cannot decide what signals do
-    before = {each: signal.signal(each, stop) for each in known if signal.getsignal(each) is signal.SIG_DFL}
+        signals = []  # others cannot decide what signals do
+    before = {number: signal.signal(number, stop) for number in signals if signal.getsignal(number) is signal.SIG_DFL}
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 _FIRST_STEPS = """examples:
@@ -137,7 +136,7 @@ class _Help(argparse.Action):
     """Prints the help of a command: about the probe, method or kind that was named before it, if any."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, *rest: Any) -> None:
-        named = (getattr(namespace, each, None) for each in ("probe", "method", "kind"))
+        named = (getattr(namespace, dest, None) for dest in ("probe", "method", "kind"))
         parser.about = next(filter(None, named), None)
         parser.print_help()
         parser.exit()
@@ -153,14 +152,14 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Adds what the user may have meant by an unknown command or option."""
-        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
-        said = ""
-        if choice:
-            said = suggest(choice[1], re.findall(r"[^\s',]+", choice[2]))  # newer Pythons do not quote the choices
-        elif unknown:
-            said = suggest(unknown[1], [option for parser in _all(self) for option in parser._option_string_actions])
-        super().error(f"{message}{said.removesuffix('.')}")
+        suggestion = ""
+        if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+            choices = re.findall(r"[^\s',]+", choice[2])  # newer Pythons do not quote them
+            suggestion = suggest(choice[1], choices)
+        elif unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message):
+            options = [option for parser in _all(self) for option in parser._option_string_actions]
+            suggestion = suggest(unknown[1], options)
+        super().error(f"{message}{suggestion.removesuffix('.')}")
 
     def format_help(self) -> str:
         self.epilog = self.examples(self.about)
@@ -181,11 +180,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-V", "--version", action="version", version=f"assay {__version__}", help="show the version")
     commands = parser.add_subparsers(metavar="COMMAND")
     for module in COMMANDS:
-        examples = getattr(module, "examples", None) or partial(_fixed, module.EXAMPLES)
+        examples = getattr(module, "examples", lambda about, module=module: module.EXAMPLES)
         does = f"{module.HELP[0].upper()}{module.HELP[1:]}."
-        own = commands.add_parser(module.NAME, help=module.HELP, description=does, examples=examples)
-        module.add_options(own)
-        own.set_defaults(call=module.call)
+        command = commands.add_parser(module.NAME, help=module.HELP, description=does, examples=examples)
+        module.add_options(command)
+        command.set_defaults(call=module.call)
     return parser
 
 
@@ -196,10 +195,6 @@ def _is_text(argument: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _fixed(examples: str, about: str | None) -> str:
-    return examples
 
 
 @contextmanager

@@ -53,13 +53,13 @@ def prune_lines(runs: Sequence[Path], named: Sequence[str] | None, unused: bool,
         if not folder.is_dir() and (named or unused):
             remedy = "Name the folders of all runs that you want to score or compare again."
             raise UsageError("this is not a folder.", remedy, code="missing-file", file=folder)
-    found = prunable(runs, unused=unused)
+    files = prunable(runs, unused=unused)
     if not dry_run:
-        remove(found)
+        remove(files)
     done = "would be removed" if dry_run else "removed"
-    for why, count in Counter(each.why for each in found).items():
-        yield f"{count:,} {done}: {why}"
-    known = ", ".join(str(folder) for folder in runs if folder.is_dir())
-    used = f"what runs in {known} use, and " if known else ""
-    size = sum(each.size for each in found) / 1e6
+    for reason, count in Counter(file.why for file in files).items():
+        yield f"{count:,} {done}: {reason}"
+    folders = ", ".join(str(folder) for folder in runs if folder.is_dir())
+    used = f"what runs in {folders} use, and " if folders else ""
+    size = sum(file.size for file in files) / 1e6
     yield f"{size:,.1f} MB {done}. Kept: {used}all replies of endpoints."

@@ -1,14 +1,15 @@
-"""What the commands share: common options, settings from the command line, progress and output."""
+"""What the commands share: common options, settings from the command line, executors, progress and output."""
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -18,10 +19,11 @@ from assay.errors import UsageError, printable
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-    from assay.asking.progress import Progress
+    from assay.engine.executor import Executor
     from assay.probes.base import Probe
     from assay.results.run import Run
 
+LOCAL = "local"
 _DATA = "the folder of official data, or one file (default: ASSAY_DATA, else the folder of `assay data fetch`)"
 SHARED: Mapping[str, Mapping[str, Any]] = {
     "probe": {"metavar": "PROBE", "help": "see `assay list probes`"},
@@ -51,18 +53,18 @@ def examples_of(
     """
     from assay.probes import probes
 
-    known = probes()
-    chosen = [probe for name, probe in known.items() if about not in known or name == about]
+    known_probes = probes()
+    chosen = [probe for name, probe in known_probes.items() if about not in known_probes or name == about]
     lines = [line for probe in chosen for line in probe.examples.get(command, ())]
-    text = f"examples:\n{'' if about in known else first}" + "".join(
-        f"  # {what}\n  {line}\n" if what else f"  {line}\n" for line, what in lines
+    text = f"examples:\n{'' if about in known_probes else first}" + "".join(
+        f"  # {purpose}\n  {line}\n" if purpose else f"  {line}\n" for line, purpose in lines
     )
     kinds: dict[type, list[str]] = {}  # probes that share a class of settings are listed together
     for probe in chosen:
         if (kind := settings(probe)) is not None:
             kinds.setdefault(kind, []).append(probe.name)
     listed = settings_listed(None, {" and ".join(names): kind for kind, names in kinds.items()}, about)
-    more = f"\nWhat each setting means: assay {command} PROBE --help\n" if kinds and about not in known else ""
+    more = f"\nWhat each setting means: assay {command} PROBE --help\n" if kinds and about not in known_probes else ""
     return f"{text}{between}\n{listed}{more}" if listed else text + between
 
 
@@ -74,14 +76,47 @@ def settings_listed(common: type | None, kinds: Mapping[str, type], about: str |
     from assay.config.settings import explained, help_of
 
     if about is not None and about in kinds:
-        own = "".join(f"  {entry}\n{filled(what, '      ')}" for entry, what in explained(kinds[about]))
-        return f"settings of {about} (--set key=value):\n{own}"
+        entries = "".join(f"  {entry}\n{filled(meaning, '      ')}" for entry, meaning in explained(kinds[about]))
+        return f"settings of {about} (--set key=value):\n{entries}"
     shared = help_of(common) if common else []
     parts = {"settings": shared} if shared else {}
     parts |= {
         f"settings of {name}": [each for each in help_of(kind) if each not in shared] for name, kind in kinds.items()
     }
     return "\n".join(f"{name} (--set key=value):\n{wrapped(entries)}" for name, entries in parts.items())
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    choices = "local (this process), ray (workers on this machine), ray:ADDRESS (a Ray cluster) or work:DIR (the "
+    choices += "workers that `assay work DIR` starts)"
+    add("--executor", metavar="NAME", default=LOCAL, help=f"where to compute: {choices}")
+    room = "with ray: how many workers; auto, the default: as many as there is room for"
+    add("--workers", type=_count, metavar="N", help=room)
+    add("--gpus-per-worker", type=float, metavar="G", help="with ray: GPUs of each worker (1 for a model on a GPU)")
+
+
+def _count(text: str) -> int | str:
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor auto") from None
+
+
+@contextmanager
+def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
+    """The executor that the options name, closed at the end."""
+    from assay.runs.audit import new_executor
+
+    for option, value, least in (("workers", options.workers, 1), ("gpus-per-worker", options.gpus_per_worker, 0)):
+        if isinstance(value, int | float) and value < least:
+            problem = f"--{option} is {value:g}, expected at least {least}."
+            raise UsageError(problem, f"--{option} {least}", code="bad-option", key=option)
+    workers = None if options.workers == "auto" else options.workers
+    key_env = getattr(options, "key_env", None) or ""  # not every command that asks models has it
+    executor = new_executor(options.executor, workers, options.gpus_per_worker, key_env)
+    with executor if isinstance(executor, AbstractContextManager) else nullcontext():
+        yield executor
 
 
 def _width() -> int:
@@ -116,7 +151,6 @@ def wrapped(entries: Sequence[str]) -> str:
 
 
 def settings_of(pairs: Sequence[str]) -> dict[str, str]:
-    """Settings from `--set key=value`."""
     return values_of("set", pairs, "key=value", "class=gender")
 
 
@@ -145,7 +179,11 @@ def show(
     terminal_where(page, console, following)
 
 
-def write(text: str, out: str | None) -> None:
+def write_json(content: Any) -> None:
+    write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def write(text: str, out: str | None = None) -> None:
     """Write a text for other programs to a file or to standard output, always as UTF-8."""
     to_terminal = out is None and sys.stdout.isatty()
     content = (printable(text) if to_terminal else text).encode("utf-8", "backslashreplace")
@@ -166,13 +204,6 @@ def print_stages(stages: Sequence[Any], file: Any = None) -> None:
     for stage in stages:
         print(f"  {stage.label:22} {stage.questions:>11,} questions", file=file)
     print(f"  {'total':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)
-
-
-def shown_progress() -> AbstractContextManager[Progress]:
-    """A bar on a terminal, a line now and then elsewhere."""
-    from assay.asking.progress import shown_progress
-
-    return shown_progress(True)
 
 
 @contextmanager

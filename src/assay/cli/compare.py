@@ -26,11 +26,7 @@ EXAMPLES = """examples:
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folders", nargs="+", metavar="DIR", help="runs of one probe, or folders of runs")
-    add(
-        "--common",
-        action="store_true",
-        help="compare only the questions that both have, even if their data differ",
-    )
+    add("--common", action="store_true", help="compare only the questions that both have, even if their data differ")
     add("--out", metavar="FILE", help="also write a page, for example comparison.html")
     add("--json", action="store_true", help="print JSON")
 
@@ -44,7 +40,7 @@ def call(options: argparse.Namespace) -> int:
     if options.out:  # before printing, which may fail
         write_page(Path(options.out), title_of(comparison), present_comparison(comparison), "comparison")
     if options.json:
-        write(comparison.to_json(), None)
+        write(comparison.to_json())
     else:
         print_sections(terminal_comparison(comparison), console_on(sys.stdout))
     if options.out:

@@ -29,8 +29,8 @@ def call(options: argparse.Namespace) -> int:
     return 0
 
 
-def complete(parser: argparse.ArgumentParser, every: Iterable[argparse.ArgumentParser]) -> None:
-    """Print completions for a shell and exit; `every` has the parsers of all commands."""
+def complete(parser: argparse.ArgumentParser, parsers: Iterable[argparse.ArgumentParser]) -> None:
+    """Print completions for a shell and exit; `parsers` are those of all commands."""
     import argcomplete
 
     from assay.config.settings import shown_name
@@ -40,10 +40,10 @@ def complete(parser: argparse.ArgumentParser, every: Iterable[argparse.ArgumentP
         return list(probes())
 
     def settings(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
-        known = probes().get(getattr(parsed_args, "probe", None) or "")
-        return [f"{shown_name(each)}=" for each in fields(known.settings)] if known else []
+        probe = probes().get(getattr(parsed_args, "probe", None) or "")
+        return [f"{shown_name(setting)}=" for setting in fields(probe.settings)] if probe else []
 
-    for action in (action for each in every for action in each._actions):
+    for action in (action for command in parsers for action in command._actions):
         if action.dest in ("probe", "set"):
             action.completer = names if action.dest == "probe" else settings  # type: ignore[attr-defined]
     argcomplete.autocomplete(parser)

@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.common import add_shared, shown_progress
+from assay.asking.progress import shown_progress
+from assay.cli.common import add_shared
 from assay.datasets.catalogue import DataSet, catalogue, data_folder
 from assay.errors import DataError, UsageError, suggest
 
@@ -36,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def call(options: argparse.Namespace) -> int:
     folder = None if options.data is None else Path(options.data)
-    with shown_progress() as progress:
+    with shown_progress(True) as progress:
         lines = {
             "list": lambda: list_lines(folder),
             "fetch": lambda: fetch_lines(folder, options.name, progress),
@@ -62,10 +63,10 @@ def list_lines(folder: Path | None) -> Iterator[str]:
     from assay.probes import data_sets
 
     for row in catalogue(data_sets().values(), data_folder(folder)):
-        here = f"{row.present} of {row.total} files" if row.present else "not fetched"
+        status = f"{row.present} of {row.total} files" if row.present else "not fetched"
         if row.total is None:
-            here = f"{row.present} of your own" if row.present else "bring your own"
-        yield f"{row.name:9} {here:16} {row.licence:15} {row.what}"
+            status = f"{row.present} of your own" if row.present else "bring your own"
+        yield f"{row.name:9} {status:16} {row.licence:15} {row.what}"
     yield f"Folder: {data_folder(folder)} (change it with --data or ASSAY_DATA). Download: assay data fetch NAME"
     yield "bring your own: `assay data fetch NAME` says where to get the files and where to put them"
 
@@ -75,14 +76,14 @@ def fetch_lines(folder: Path | None, name: str | None, progress: Progress) -> It
     from assay.datasets.download import fetch
     from assay.probes import data_sets
 
-    for each in [_named(name)] if name else [known for known in data_sets().values() if known.pinned]:
-        if each.pinned is None:
-            raise _bring(each, folder)
-        done = fetch(each, data_folder(folder), progress=progress)
+    for data_set in [_named(name)] if name else [data_set for data_set in data_sets().values() if data_set.pinned]:
+        if data_set.pinned is None:
+            raise _bring(data_set, folder)
+        done = fetch(data_set, data_folder(folder), progress=progress)
         got = f"{len(done.new)} files fetched ({done.size / 1e6:.1f} MB)"
-        yield f"{each.name}: {got}, {len(done.kept)} already there, in {done.folder}"
+        yield f"{data_set.name}: {got}, {len(done.kept)} already there, in {done.folder}"
         if done.replaced:
-            yield f"{each.name}: {len(done.replaced)} files that differed were replaced"
+            yield f"{data_set.name}: {len(done.replaced)} files that differed were replaced"
 
 
 def _bring(data_set: DataSet, folder: Path | None) -> UsageError:
@@ -104,15 +105,15 @@ def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
         raise UsageError(
             "no data set is named.", f"assay data check {'|'.join(data_sets())}", code="missing-setting", key="name"
         )
-    place = data_folder(folder)
+    root = data_folder(folder)
     data_set = _named(name)
     if data_set.pinned is None:
-        lines = list(_content_lines(data_set, place))
+        lines = list(_content_lines(data_set, root))
         if not lines:
             raise _bring(data_set, folder)
         yield from lines
         return
-    states = verify(data_set, place)
+    states = verify(data_set, root)
     for state in states:
         if state.state != "missing":
             yield f"{state.state:10} {state.path}{f' ({state.note})' if state.note else ''}"
@@ -122,19 +123,19 @@ def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
     if missing:
         yield f"missing: {', '.join(missing)}"
     if any(state.state != "missing" for state in states):
-        yield from _content_lines(data_set, place)
+        yield from _content_lines(data_set, root)
     if missing:
-        problem = f"{len(missing)} of {len(states)} files of {name} are missing in {data_set.folder(place)}."
+        problem = f"{len(missing)} of {len(states)} files of {name} are missing in {data_set.folder(root)}."
         remedy = f"Download them with `assay data fetch {name}`, or name the folder that has them: --data DIR."
         raise DataError(problem, remedy, code="missing-data")
     if counts["different"]:
-        problem = f"{counts['different']} files in {data_set.folder(place)} differ from the published ones."
+        problem = f"{counts['different']} files in {data_set.folder(root)} differ from the published ones."
         remedy = f"Download them again with `assay data fetch {name}`, unless you changed them on purpose."
         raise DataError(problem, remedy, code="changed-file")
 
 
-def _content_lines(data_set: DataSet, place: Path) -> Iterator[str]:
+def _content_lines(data_set: DataSet, path: Path) -> Iterator[str]:
     """What the data set's own function says about the contents at a place."""
     if data_set.contents:
         module, _, function = data_set.contents.partition(":")
-        yield from getattr(import_module(module), function)(place, data_set.name)
+        yield from getattr(import_module(module), function)(path, data_set.name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write
+from assay.asking.progress import shown_progress
+from assay.cli.common import add_shared, settings_listed, settings_of, write_json
 
 NAME = "debias"
 HELP = "debias a model and measure what it costs"
@@ -51,33 +51,23 @@ def call(options: argparse.Namespace) -> int:
     from assay.lab.debiasing import debias
     from assay.lab.debiasing.method import EvaluateOn
 
-    with shown_progress() as progress:
+    with shown_progress(True) as progress:
         evaluate = None
         if options.eval is not None:
             evaluate = EvaluateOn(Path(options.eval), options.device, options.seed, progress)
-        made = debias(
-            options.method,
-            options.model,
-            options.out,
-            corpus=options.corpus,
-            attribute=options.attribute,
-            words=options.words,
-            settings=settings_of(options.set),
-            seed=options.seed,
-            device=options.device,
-            dtype=options.dtype,
-            evaluate=evaluate,
-            progress=progress,
+        same = {name: getattr(options, name) for name in ("corpus", "attribute", "words", "seed", "device", "dtype")}
+        settings = settings_of(options.set)
+        result = debias(
+            options.method, options.model, options.out, settings=settings, evaluate=evaluate, progress=progress, **same
         )
     if options.json:
-        write(json.dumps(made.report, indent=1, ensure_ascii=False) + "\n", None)
+        write_json(result.report)
         return 0
-    print(*summary(made.report), f"Model: hf:{made.folder}", sep="\n")
+    print(*summary(result.report), f"Model: hf:{result.folder}", sep="\n")
     return 0
 
 
 def summary(report: Mapping[str, Any]) -> Iterator[str]:
-    """What was done to a model, in words."""
     about = f", {report['attribute']}" if report["attribute"] else ""
     if "removed" in report:
         removed = report["removed"]
@@ -117,6 +107,7 @@ def _probe_lines(report: Mapping[str, Any]) -> Iterator[str]:
             f"accuracy of a linear probe: {accuracy[0]:.3f} before, {accuracy[min(1, rounds)]:.3f} after round 1, "
             f"{accuracy[-1]:.3f} after round {rounds}; chance level {probe['majority']:.3f}"
         )
-    for name, said in (("held_out", "on held-out sentences"), ("first_token", "from the first token alone")):
-        told = probe[name]
-        yield (f"{said}: {told['before']:.3f} before, {told['after']:.3f} after; chance level {told['majority']:.3f}")
+    for key, label in (("held_out", "on held-out sentences"), ("first_token", "from the first token alone")):
+        yield "{label}: {before:.3f} before, {after:.3f} after; chance level {majority:.3f}".format(
+            label=label, **probe[key]
+        )

@@ -21,9 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.cli.common import shown_progress
+    from assay.asking.progress import shown_progress
 
-    with shown_progress():
+    with shown_progress(True):
         for name, answer in checks() if options.model is None else endpoint_checks(options.model, options.key_env):
             print(f"{name:14} {answer}")
     return 0
@@ -38,17 +38,14 @@ def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]
 
     spec = find_model(model, Options(key_env=key_env, again=True))
     if spec.endpoint is None:
-        problem, remedy = (
-            f"{model} is not an endpoint.",
-            "For example --model api:NAME@http://localhost:8000/v1.",
-        )
-        raise UsageError(problem, remedy, code="bad-option", key="model")
+        remedy = "For example --model api:NAME@http://localhost:8000/v1."
+        raise UsageError(f"{model} is not an endpoint.", remedy, code="bad-option", key="model")
     endpoint = spec.endpoint
     yield "endpoint", spec.place
     yield "model", endpoint.model
     yield "key", f"in {endpoint.key_env}" if endpoint.key_env else "none is sent"
-    for each in endpoint.found:
-        name, _, words = each.partition(": ")
+    for line in endpoint.found:
+        name, _, words = line.partition(": ")
         yield name, words
     yield "abilities", ", ".join(sorted(spec.abilities)) or "none"
     if endpoint.ways:
@@ -61,7 +58,6 @@ _HF = ("torch", "transformers")
 
 
 def checks() -> Iterator[tuple[str, str]]:
-    """Name and answer of each check."""
     import platform
     import shutil
     from importlib import metadata
@@ -86,10 +82,8 @@ def checks() -> Iterator[tuple[str, str]]:
     existing = next(folder for folder in (root, *root.parents) if folder.exists())
     yield "answers", f"{root} ({shutil.disk_usage(existing).free / 1e9:,.0f} GB free; change it with ASSAY_CACHE)"
     data = data_folder()
-    yield (
-        "official data",
-        f"{data} ({'' if data.is_dir() else 'missing; '}change it with ASSAY_DATA; see `assay data list`)",
-    )
+    missing = "" if data.is_dir() else "missing; "
+    yield "official data", f"{data} ({missing}change it with ASSAY_DATA; see `assay data list`)"
 
 
 def _device() -> str:
@@ -97,6 +91,4 @@ def _device() -> str:
         import torch
     except ImportError:
         return "cpu (others need torch)"
-    if torch.cuda.is_available():
-        return f"cuda: {torch.cuda.get_device_name()}"
-    return "cpu"
+    return f"cuda: {torch.cuda.get_device_name()}" if torch.cuda.is_available() else "cpu"

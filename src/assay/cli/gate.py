@@ -58,15 +58,15 @@ def call(options: argparse.Namespace) -> int:
     from assay.report import markdown_sections, print_sections
 
     verdicts = gate(options.folder, options.policy)
-    shown = present_verdicts(verdicts)
-    written = {"md": lambda: markdown_sections(shown), "junit": verdicts.to_junit, "json": verdicts.to_json}
+    sections = present_verdicts(verdicts)
+    texts = {"md": lambda: markdown_sections(sections), "junit": verdicts.to_junit, "json": verdicts.to_json}
     if options.format != "text":
-        write(written[options.format](), options.out)
+        write(texts[options.format](), options.out)
     elif options.out:
         remedy = "For example --format junit --out gate.xml."
         raise UsageError("--out needs --format md, junit or json.", remedy, code="bad-option", key="out")
     if options.format == "text" or options.out:
-        print_sections(shown, console_on(sys.stdout))
+        print_sections(sections, console_on(sys.stdout))
         print(f"{'PASSED' if verdicts.passed else 'FAILED'}: {verdicts.said}")
     return 0 if verdicts.passed else 1
 
@@ -74,9 +74,9 @@ def call(options: argparse.Namespace) -> int:
 def _begin(options: argparse.Namespace) -> int:
     from assay.gate.policy import write_starter
 
-    given = {"DIR": options.folder, "--policy": options.policy, "--out": options.out}
-    given["--format"] = None if options.format == "text" else options.format
-    if others := [name for name, value in given.items() if value is not None]:
+    values = {"DIR": options.folder, "--policy": options.policy, "--out": options.out}
+    values["--format"] = None if options.format == "text" else options.format
+    if others := [name for name, value in values.items() if value is not None]:
         problem = f"--init writes a policy and checks no run, so {others[0]} has no effect."
         raise UsageError(problem, "First assay gate --init FILE.", code="bad-option", key="init")
     path = write_starter(options.init)

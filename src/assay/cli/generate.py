@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from assay.cli.common import add_shared, examples_of, settings_of, shown_progress
+from assay.asking.progress import shown_progress
+from assay.cli.common import add_shared, examples_of, settings_of
 
 NAME = "generate"
 HELP = "write a probe's questions to files, or as requests for a batch service"
@@ -24,30 +25,25 @@ def examples(about: str | None) -> str:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add_shared(parser, "probe")
-    parser.add_argument("--out", required=True, metavar="PATH", help="the file or folder to write")
-    parser.add_argument(
-        "--format", default="authors", metavar="FORMAT", help="authors (the papers' formats) or openai-batch (requests)"
-    )
-    parser.add_argument(
-        "--model",
-        metavar="SPEC",
-        help="keep only subjects that are one token of this model; in a batch: the model to ask (NAME or api:NAME@URL)",
-    )
+    add("--out", required=True, metavar="PATH", help="the file or folder to write")
+    formats = "authors (the papers' formats) or openai-batch (requests)"
+    add("--format", default="authors", metavar="FORMAT", help=formats)
+    model = "keep only subjects that are one token of this model; in a batch: the model to ask (NAME or api:NAME@URL)"
+    add("--model", metavar="SPEC", help=model)
     add_shared(parser, "--set")
-    parser.add_argument("--preset", default="quick", metavar="P", help="in a batch: quick, standard or paper")
-    parser.add_argument("--limit", type=int, metavar="N", help="in a batch: about N questions, balanced across groups")
-    parser.add_argument("--seed", type=int, metavar="S", help="seed for random choices (0)")
-    parser.add_argument(
-        "--skip-bad", action="store_true", help="in a batch: leave out rows of the data that cannot be used"
-    )
+    add("--preset", default="quick", metavar="P", help="in a batch: quick, standard or paper")
+    add("--limit", type=int, metavar="N", help="in a batch: about N questions, balanced across groups")
+    add("--seed", type=int, metavar="S", help="seed for random choices (0)")
+    add("--skip-bad", action="store_true", help="in a batch: leave out rows of the data that cannot be used")
     add_shared(parser, "--data")
 
 
 def call(options: argparse.Namespace) -> int:
     from assay.runs.generate import generate
 
-    with shown_progress() as progress:
+    with shown_progress(True) as progress:
         done = generate(
             options.probe,
             Path(options.out),

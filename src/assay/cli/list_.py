@@ -24,8 +24,8 @@ def call(options: argparse.Namespace) -> int:
     if options.what in (None, "probes"):
         for name, probe in probes().items():
             print(f"{name:14} {probe.asks}")
-            for setting, what in probe.sets():
-                print(f"  --set {setting:20} {what}")
+            for setting, meaning in probe.sets():
+                print(f"  --set {setting:20} {meaning}")
     if options.what in (None, "models"):
         for name in kinds():
             print(f"{name:14} {kind_named(name).HELP}")

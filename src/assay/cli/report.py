@@ -45,35 +45,36 @@ examples:
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_shared(parser, "folder")
-    add(
-        "--format",
-        metavar="NAME",
-        default=PAGE,
-        help=f"{PAGE} (the default, written into DIR) or another, which is printed",
-    )
+    formats = f"{PAGE} (the default, written into DIR) or another, which is printed"
+    add("--format", metavar="NAME", default=PAGE, help=formats)
     add("--no-examples", action="store_true", help="leave the questions' texts out of the page")
     add("--no-ranks", action="store_true", help="do not rank several models against each other")
     add("--out", metavar="FILE", help="write to this file instead of printing (all formats except html)")
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.report.formats import FORMATS
+    from assay.report import print_sections, terminal_ranking, write_html
+    from assay.report.formats import FORMATS, report_text
     from assay.runs.folder import open_runs
 
     if options.format == PAGE and options.out:
         problem = "--out cannot be used with --format html: the page is written into the run folder."
         raise UsageError(problem, "Omit --out.", code="bad-option", key="out")
-    known = (PAGE, *FORMATS)
-    if options.format not in known:
-        problem = f"--format is {options.format!r}, expected one of {', '.join(known)}{suggest(options.format, known)}"
+    formats = (PAGE, *FORMATS)
+    if options.format not in formats:
+        problem = (
+            f"--format is {options.format!r}, expected one of {', '.join(formats)}{suggest(options.format, formats)}"
+        )
         raise UsageError(problem, "--format md", code="bad-option", key="format")
     folder = Path(options.folder)
     runs = open_runs(folder)
     boards = [] if options.no_ranks else _ranked(runs)
     if options.format == PAGE:
-        return _page(folder, runs, boards, examples=not options.no_examples)
-    from assay.report.formats import report_text
-
+        page = write_html(folder, runs, examples=not options.no_examples, boards=boards)
+        if boards:
+            print_sections(terminal_ranking(boards), console_on(sys.stderr))
+        print(page)
+        return 0
     write(report_text(runs, options.format, boards), options.out)
     if options.out:
         print(options.out)
@@ -88,13 +89,3 @@ def _ranked(runs: Sequence[Run]) -> Sequence[Leaderboard]:
 
     print("Comparing the models with each other; --no-ranks skips this.", file=sys.stderr)
     return leaderboards(runs)
-
-
-def _page(folder: Path, runs: Sequence[Run], boards: Sequence[Leaderboard], *, examples: bool) -> int:
-    from assay.report import print_sections, terminal_ranking, write_html
-
-    page = write_html(folder, runs, examples=examples, boards=boards)
-    if boards:
-        print_sections(terminal_ranking(boards), console_on(sys.stderr))
-    print(page)
-    return 0

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.asking.progress import duration
-from assay.cli.common import add_shared, examples_of, filled, print_stages, settings_of, show, shown_progress, write
-from assay.cli.endpoint_costs import dry_run, say_spent, spending_of
-from assay.cli.executor_options import LOCAL, add_where, executor_of
+from assay.asking.progress import duration, shown_progress
+from assay.cli.common import (
+    LOCAL,
+    add_shared,
+    add_where,
+    examples_of,
+    executor_of,
+    filled,
+    print_stages,
+    settings_of,
+    show,
+    write,
+    write_json,
+)
 from assay.errors import UsageError
+from assay.results.verdict import VerdictKind
 
 if TYPE_CHECKING:
     from assay.engine.executor import Executor
     from assay.engine.spending import Spending
     from assay.results.run import Run
-
-
-import re
-import shlex
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
-
-from assay.results.verdict import VerdictKind
-
-if TYPE_CHECKING:
-    from assay.results.run import Run
-
 
 NAME = "run"
 HELP = "run a probe on a model and report the results"
@@ -44,7 +45,7 @@ def examples(about: str | None) -> str:
     presets = "\npresets (questions asked of the model):\n"
     for probe in probes().values():
         if about in (None, probe.name) or about not in probes():
-            lines = [filled(f"{preset:9} {what}", "    ", 14) for preset, what in probe.presets.items()]
+            lines = [filled(f"{preset:9} {description}", "    ", 14) for preset, description in probe.presets.items()]
             presets += f"  {probe.name}\n{''.join(lines)}"
     return examples_of(NAME, lambda probe: probe.settings, about, tour, presets)
 
@@ -66,30 +67,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--resume", choices=("always", "never", "only-missing"), default="always", help=stored)
     add_where(parser)
     add_shared(parser, "--device")
-    add(
-        "--dtype",
-        default="auto",
-        help="float32, tf32, float16 or bfloat16; auto (default): float32, or on cuda the fastest that agrees",
-    )
+    dtypes = "float32, tf32, float16 or bfloat16; auto (default): float32, or on cuda the fastest that agrees"
+    add("--dtype", default="auto", help=dtypes)
     add("--threads", type=int, metavar="N", help="CPU threads for the model (default: all that are available)")
     add("--trust-remote-code", action="store_true", help="allow Python code that comes with the model to run")
     add("--allow-pickle", action="store_true", help="load pickled weights, which can run code")
     add("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
     add("--block-size", type=int, metavar="N", help=blocks)
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
-    group = parser.add_argument_group("endpoints (--model api:NAME@URL)")
-    group.add_argument(
-        "--key-env", metavar="NAME", help="the environment variable with the key (OPENAI_API_KEY); '' sends no key"
-    )
-    group.add_argument("--price", metavar="IN,OUT", help="dollars per million input and output tokens")
-    group.add_argument(
-        "--budget-usd",
-        type=float,
-        metavar="X",
-        help="the most that the run may cost, stored answers included; needs --price",
-    )
-    group.add_argument("--yes", action="store_true", help="send the tour's requests without asking for confirmation")
-    group.add_argument("--try", type=int, metavar="N", dest="trial", help="with --dry-run: ask about N questions")
+    add = parser.add_argument_group("endpoints (--model api:NAME@URL)").add_argument
+    add("--key-env", metavar="NAME", help="the environment variable with the key (OPENAI_API_KEY); '' sends no key")
+    add("--price", metavar="IN,OUT", help="dollars per million input and output tokens")
+    budget = "the most that the run may cost, stored answers included; needs --price"
+    add("--budget-usd", type=float, metavar="X", help=budget)
+    add("--yes", action="store_true", help="send the tour's requests without asking for confirmation")
+    add("--try", type=int, metavar="N", dest="trial", help="with --dry-run: ask about N questions")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -100,7 +92,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Executor) -> int:
-    from assay.cli.audit_printer import AuditPrinter
+    from assay.cli.audit_printer import AuditPrinter, say_spent, spending_of
     from assay.engine.ask import Resume
     from assay.engine.executor import EngineSettings
     from assay.models.base import Options
@@ -119,14 +111,14 @@ def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Ex
     if options.dry_run:
         return _dry_run(options, common, spending)
     began = time.perf_counter()
-    with shown_progress() as progress:
-        telling = AuditPrinter(options.model, spending, progress, yes=options.yes)
+    with shown_progress(True) as progress:
+        printer = AuditPrinter(options.model, spending, progress, yes=options.yes)
         common |= {
             "out": options.out,
             "engine": EngineSettings(block_size=options.block_size or 0),
             "resume": Resume(options.resume),
             "progress": progress,
-            "listener": telling,
+            "listener": printer,
             "spending": spending,
         }
         try:
@@ -139,10 +131,10 @@ def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Ex
     if options.probe is None:
         _show_tour(folder, runs, time.perf_counter() - began, options)
     elif options.json:
-        write(run.findings.to_json(), None)
+        write(run.findings.to_json())
     else:
-        show([run], run.folder / "report.html", options, next_commands([run], options, add_options))
-    return telling.ended()
+        show([run], run.folder / "report.html", options, next_commands([run], options))
+    return printer.ended()
 
 
 def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> None:
@@ -166,19 +158,19 @@ def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> 
 
 
 def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:
-    from assay.cli.audit_printer import AuditPrinter
+    from assay.cli.audit_printer import AuditPrinter, dry_run
     from assay.models import find_model
     from assay.runs.audit import expect
     from assay.runs.tour import MissingProbes, answerable
 
     if options.model.startswith("api:"):
-        with shown_progress():
+        with shown_progress(True):
             return dry_run(options, common, spending)
-    named, telling = [options.probe], AuditPrinter(options.model)
+    names = [options.probe]
     if options.probe is None:
-        able = answerable(find_model(options.model, common["options"]), MissingProbes(telling))
-        named = [probe.name for probe in able]
-    for probe in named:
+        missing = MissingProbes(AuditPrinter(options.model))
+        names = [probe.name for probe in answerable(find_model(options.model, common["options"]), missing)]
+    for probe in names:
         size = expect(options.model, probe, **common)
         print_stages(size.stages)
         print(f"expected: {duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
@@ -189,18 +181,16 @@ def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spen
 
 def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argparse.Namespace) -> None:
     if options.json:
-        write(
-            json.dumps([json.loads(run.findings.to_json()) for run in runs], indent=1, ensure_ascii=False) + "\n", None
-        )
+        write_json([json.loads(run.findings.to_json()) for run in runs])
         return
     print(f"Time ({duration(seconds)} in total):", file=sys.stderr)
     for run in runs:
-        whole, asking, analysing = (run.info.timings[part] for part in ("run", "asking", "analysing"))
-        print(f"  {run.probe:14} {whole:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}", file=sys.stderr)
+        total, asking, analysing = (run.info.timings[part] for part in ("run", "asking", "analysing"))
+        print(f"  {run.probe:14} {total:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}", file=sys.stderr)
     rest = seconds - sum(run.info.timings["run"] for run in runs)
     print(f"  {'pages, loading':14} {max(0, rest):5.0f} s", file=sys.stderr)
     print(file=sys.stderr, flush=True)
-    show(runs, folder / "report.html", options, next_commands(runs, options, add_options))
+    show(runs, folder / "report.html", options, next_commands(runs, options))
 
 
 # --- the command of the next step: other options, or a larger sample; the rest as it was typed
@@ -211,84 +201,74 @@ TIMES = 10  # the factor for --limit
 SETTLED = (VerdictKind.UNUSABLE, VerdictKind.CANNOT)
 """Verdicts that a larger sample does not change."""
 
-AddOptions = Callable[[argparse.ArgumentParser], None]
 
-
-def next_commands(runs: Sequence[Run], options: argparse.Namespace, add_options: AddOptions) -> list[tuple[str, str]]:
+def next_commands(runs: Sequence[Run], options: argparse.Namespace) -> list[tuple[str, str]]:
     """What each command is for, and the command: for a run whose verdict names a step that step, and a larger sample
     of everything unless no run that was asked would gain from it.
     """
     verdicts = [(run, run.findings.verdict) for run in runs]
-    found = []
+    commands = []
     for run, verdict in verdicts:
         if verdict is not None and verdict.next:
-            own: dict[str, Any] = {"probe": run.probe}
+            values: dict[str, Any] = {"probe": run.probe}
             if len(runs) > 1 and options.out is not None:
-                own["out"] = f"{options.out.rstrip('/')}-{run.probe}"
+                values["out"] = f"{options.out.rstrip('/')}-{run.probe}"
             purpose = f"Next ({run.probe})" if len(runs) > 1 else "Next"
-            command = command_with(verdict.next, argparse.Namespace(**{**vars(options), **own}), add_options)
-            found.append((purpose, command))
+            commands.append((purpose, command_with(verdict.next, argparse.Namespace(**vars(options) | values))))
     gain = any(verdict is None or not (verdict.next or verdict.says in SETTLED) for _, verdict in verdicts)
-    larger = larger_command(options, add_options) if gain else ""
-    return [*found, *([("Larger sample", larger)] if larger else [])]
+    larger = larger_command(options) if gain else ""
+    return [*commands, *([("Larger sample", larger)] if larger else [])]
 
 
-def command_with(step: str, options: argparse.Namespace, add_options: AddOptions) -> str:
+def command_with(step: str, options: argparse.Namespace) -> str:
     """`assay run` with the options of a step in place of the same ones, and a new folder.
 
-    >>> from assay.cli.run import add_options
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> options = parser.parse_args("bbq --set orders=2 --set form=free --out runs/a".split())
-    >>> command_with("--set orders=all", options, add_options)
+    >>> options = _parser().parse_args("bbq --set orders=2 --set form=free --out runs/a".split())
+    >>> command_with("--set orders=all", options)
     'assay run bbq --out runs/a-orders-all --set form=free --set orders=all'
     """
-    parser = argparse.ArgumentParser(add_help=False)
-    add_options(parser)
-    words = shlex.split(step)
-    given, _ = parser.parse_known_args(words)
-    changed = {name: value for name, value in vars(given).items() if value != parser.get_default(name)}
+    parser, words = _parser(), shlex.split(step)
+    current, _ = parser.parse_known_args(words)
+    changed = {name: value for name, value in vars(current).items() if value != parser.get_default(name)}
     if settings := changed.get("set"):
         keys = {pair.partition("=")[0] for pair in settings}
         changed["set"] = [*(pair for pair in options.set if pair.partition("=")[0] not in keys), *settings]
     name = re.sub(r"[^A-Za-z0-9]+", "-", " ".join(word for word in words if not word.startswith("-")))
-    return _command(options, changed, name.strip("-"), add_options)
+    return _command(options, changed, name.strip("-"))
 
 
-def larger_command(options: argparse.Namespace, add_options: AddOptions) -> str:
+def larger_command(options: argparse.Namespace) -> str:
     """`assay run` with the same options, the next preset (or ten times the limit) and a new folder.
 
     Empty if the run asked everything.
 
-    >>> from assay.cli.run import add_options
-    >>> parser = argparse.ArgumentParser()
-    >>> add_options(parser)
-    >>> larger_command(parser.parse_args("unqover --seed 7 --set class=gender --out runs/a".split()), add_options)
+    >>> larger_command(_parser().parse_args("unqover --seed 7 --set class=gender --out runs/a".split()))
     'assay run unqover --preset standard --out runs/a-standard --set class=gender --seed 7'
     """
     if options.limit is not None:
         size = str(TIMES * options.limit)
-        return _command(options, {"limit": size}, size, add_options)
-    if options.preset in NEXT:
-        size = NEXT[options.preset]
-        return _command(options, {"preset": size}, size, add_options)
-    return ""
+        return _command(options, {"limit": size}, size)
+    preset = NEXT.get(options.preset)
+    return "" if preset is None else _command(options, {"preset": preset}, preset)
 
 
-def _command(options: argparse.Namespace, changed: dict[str, Any], name: str, add_options: AddOptions) -> str:
+def _command(options: argparse.Namespace, changed: dict[str, Any], name: str) -> str:
     """The command with these options changed; `name` is what is added to the folder's name."""
     changed["resume"] = "always"  # the option is about the stored answers of this run
     if options.out is not None:
         changed["out"] = f"{options.out.rstrip('/')}-{name}"
+    return shlex.join(["assay", "run", *_words(argparse.Namespace(**vars(options) | changed))])
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False)
     add_options(parser)
-    now = argparse.Namespace(**{**vars(options), **changed})
-    return shlex.join(["assay", "run", *_words(parser, now)])
+    return parser
 
 
-def _words(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[str]:
+def _words(options: argparse.Namespace) -> Iterator[str]:
     """Every option that differs from its default, as typed."""
-    for action in parser._actions:  # there is no public way to list them
+    for action in _parser()._actions:  # there is no public way to list them
         value = getattr(options, action.dest)
         if value == action.default:
             continue
@@ -297,5 +277,5 @@ def _words(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iter
         elif action.nargs == 0:
             yield action.option_strings[0]
         else:
-            for each in value if isinstance(value, list) else [value]:
-                yield from (action.option_strings[0], str(each))
+            for item in value if isinstance(value, list) else [value]:
+                yield from (action.option_strings[0], str(item))

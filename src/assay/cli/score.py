@@ -16,26 +16,16 @@ def examples(about: str | None) -> str:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add_shared(parser, "probe")
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="predictions, batch results, logs or a folder of logs, or a run folder"
-    )
-    parser.add_argument("--answers", metavar="COLUMN", help="the column of answers, in a table of questions")
-    parser.add_argument(
-        "--labels-from",
-        type=int,
-        choices=(0, 1),
-        default=0,
-        help="what the first option is called: 1 if labels are 1 to 3, or B to D (0)",
-    )
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="COLUMN=VALUE",
-        help="score only the rows with this value, such as model=NAME (repeatable)",
-    )
-    parser.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
+    files = "predictions, batch results, logs or a folder of logs, or a run folder"
+    add("files", nargs="+", metavar="FILE", help=files)
+    add("--answers", metavar="COLUMN", help="the column of answers, in a table of questions")
+    labels = "what the first option is called: 1 if labels are 1 to 3, or B to D (0)"
+    add("--labels-from", type=int, choices=(0, 1), default=0, help=labels)
+    only = "score only the rows with this value, such as model=NAME (repeatable)"
+    add("--only", action="append", default=[], metavar="COLUMN=VALUE", help=only)
+    add("--skip-bad", action="store_true", help="leave out entries that cannot be used")
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
 
 
@@ -55,7 +45,7 @@ def call(options: argparse.Namespace) -> int:
         out=options.out,
     )
     if options.json:
-        write(run.findings.to_json(), None)
+        write(run.findings.to_json())
     else:
         show([run], run.folder / "report.html", options)
     return 0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.common import add_shared, shown_progress, write
-from assay.cli.executor_options import LOCAL, add_where, executor_of
+from assay.asking.progress import shown_progress
+from assay.cli.common import LOCAL, add_shared, add_where, executor_of, write_json
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,13 +57,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("file", nargs="?", metavar="FILE", help="a study's TOML file, or the name of a packaged study")
     add("--out", metavar="DIR", help="the study's folder (default: runs/study-NAME)")
     add("--data", metavar="DIR", help="the folder of the files that the study names (default: ASSAY_DATA)")
-    add(
-        "--only",
-        action="append",
-        default=[],
-        metavar="PATTERN",
-        help="only the models or runs that match, and what they need (repeatable)",
-    )
+    only = "only the models or runs that match, and what they need (repeatable)"
+    add("--only", action="append", default=[], metavar="PATTERN", help=only)
     add("--dry-run", action="store_true", help="print the steps, their order and sizes, and which are done; do nothing")
     add_shared(parser, "--device")
     add("--dtype", choices=kinds, default="auto", help=numbers)
@@ -74,36 +68,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    if options.file is None:
-        return _list()
-    from assay.lab.studies import StudyActions, require_jobs, study
+    from assay.lab.studies import StudyActions, packaged_studies, read_study, require_jobs, study
     from assay.runs.audit import audit
 
+    if options.file is None:
+        for path in packaged_studies():
+            print(f"{path.stem:16} {read_study(path).title}")
+        print("\nRun one of these with `assay study NAME`, or write your own study file (docs/studies.md).")
+        return 0
     require_jobs(options.jobs)
     if options.dry_run:
         return _dry_run(options)
     if options.jobs > 1 and options.executor != LOCAL:
         problem = f"--jobs {options.jobs} starts steps side by side, each in a process that has no workers of its own."
         raise UsageError(problem, "Omit --jobs: the workers are busy with one step.", code="bad-option", key="jobs")
-    given = {name: getattr(options, name) for name in ("file", "out", "data", "only", "device", "dtype", "jobs")}
-    with executor_of(options) as executor, shown_progress() as progress:
+    arguments = {name: getattr(options, name) for name in ("file", "out", "data", "only", "device", "dtype", "jobs")}
+    with executor_of(options) as executor, shown_progress(True) as progress:
         makers = None if options.executor == LOCAL else StudyActions(audit=partial(audit, executor=executor))
-        done = study(**given, progress=progress, told=_teller(), makers=makers)
+        done = study(**arguments, progress=progress, listener=_study_printer(), makers=makers)
     if options.json:
-        write(json.dumps(done.record, indent=1, ensure_ascii=False) + "\n", None)
+        write_json(done.record)
     _print_failures(done)
     if done.page is not None and not options.json:
         print(f"Report: {done.page}")
     return done.exit_code
-
-
-def _list() -> int:
-    from assay.lab.studies.study_file import packaged_studies, read_study
-
-    for path in packaged_studies():
-        print(f"{path.stem:16} {read_study(path).title}")
-    print("\nRun one of these with `assay study NAME`, or write your own study file (docs/studies.md).")
-    return 0
 
 
 def _dry_run(options: argparse.Namespace) -> int:
@@ -115,7 +103,7 @@ def _dry_run(options: argparse.Namespace) -> int:
             {"step": step.name, "kind": step.kind, "state": state.value, "recipe": step.recipe, **step.size}
             for step, state in planned.steps
         ]
-        write(json.dumps({"folder": str(planned.folder), "steps": rows}, indent=1, ensure_ascii=False) + "\n", None)
+        write_json({"folder": str(planned.folder), "steps": rows})
         return 0
     print(f"{planned.study.file.title}: {len(planned.steps)} steps, into {planned.folder}")
     for number, (step, state) in enumerate(planned.steps, 1):
@@ -125,18 +113,17 @@ def _dry_run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _teller() -> Any:
+def _study_printer() -> Any:
     from assay.lab.studies import StepState, StudyListener
 
     class StudyPrinter(StudyListener):
         def begins(self, step: Step, number: int, total: int, state: StepState) -> None:
-            said = f"[{number}/{total}] {step}"
-            print(f"{said} ({state.value})" if state is not StepState.NEW else said, file=sys.stderr, flush=True)
+            line = f"[{number}/{total}] {step}"
+            print(f"{line} ({state.value})" if state is not StepState.NEW else line, file=sys.stderr, flush=True)
 
-        def moved(self, step: Step, place: Path) -> None:
-            print(
-                f"note: {step.name} changed in the study file; its old results were moved to {place}", file=sys.stderr
-            )
+        def moved(self, step: Step, folder: Path) -> None:
+            note = f"{step.name} changed in the study file; its old results were moved to {folder}"
+            print(f"note: {note}", file=sys.stderr)
 
         def done(self, step: Step, seconds: float) -> None:
             print(f"      {step.name} took {seconds:,.0f} s", file=sys.stderr, flush=True)
@@ -154,10 +141,9 @@ def _why(failure: StepFailure) -> str:
 
 
 def _print_failures(done: StudyResult) -> None:
-    """Print the steps that failed, each with its remedy."""
-    if not done.failures:
-        return
-    print(f"assay: {len(done.failures)} steps were not done; run the same command to try them again.", file=sys.stderr)
+    if done.failures:
+        n = len(done.failures)
+        print(f"assay: {n} steps were not done; run the same command to try them again.", file=sys.stderr)
     for failure in done.failures:
         print(f"       {failure.step} {_why(failure)}", file=sys.stderr)
         if failure.error is not None and failure.error.remedy:

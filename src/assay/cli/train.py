@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 
-from assay.cli.common import add_shared, settings_listed, settings_of, shown_progress, write
+from assay.asking.progress import shown_progress
+from assay.cli.common import add_shared, settings_listed, settings_of, write_json
 
 NAME = "train"
 HELP = "train an encoder into a model that probes can ask"
@@ -28,9 +28,7 @@ def examples(about: str | None) -> str:
 
     kinds = "".join(f"  {kind.name:<9} {kind.does}\n" for kind in KINDS.values())
     data = "".join(
-        f"  {kind.name if not place else '':<9} {line}\n"
-        for kind in KINDS.values()
-        for place, line in enumerate(kind.reads)
+        f"  {kind.name if not i else '':<9} {line}\n" for kind in KINDS.values() for i, line in enumerate(kind.reads)
     )
     papers = ", ".join(f"{name} ({preset.kind})" for name, preset in presets().items())
     settings = settings_listed(TrainingSettings, {kind.name: kind.settings for kind in KINDS.values()}, about)
@@ -55,30 +53,29 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     from assay.lab.training import train
 
-    with shown_progress() as progress:
+    with shown_progress(True) as progress:
         trained = train(
             options.kind,
             options.base,
             options.data,
             options.out,
-            preset=options.preset,
             settings=settings_of(options.set),
             evaluation=options.eval,
-            seed=options.seed,
-            device=options.device,
-            dtype=options.dtype,
             resume=options.resume == "always",
             progress=progress,
+            **{name: getattr(options, name) for name in ("preset", "seed", "device", "dtype")},
         )
     if options.json:
-        write(json.dumps(trained.info, indent=1, ensure_ascii=False) + "\n", None)
+        write_json(trained.info)
         return 0
     first, last = trained.info["curve"][0], trained.info["curve"][-1]
     print(f"{trained.info['steps']:,} steps; loss {first['loss']:.4f} at the start, {last['loss']:.4f} at the end")
-    for each in trained.scores.estimates if trained.scores else ():
-        of = "".join(f", {key} = {value}" for key, value in each.group.items())
-        between = "" if each.low is None or each.high is None else f" ({each.low:.4g} to {each.high:.4g})"
-        value = "undefined" if each.value is None else f"{each.value:.4g}"
-        print(f"{each.metric}{of}: {value}{between}, n = {each.n:,}")
+    for estimate in trained.scores.estimates if trained.scores else ():
+        of = "".join(f", {key} = {value}" for key, value in estimate.group.items())
+        between = (
+            "" if estimate.low is None or estimate.high is None else f" ({estimate.low:.4g} to {estimate.high:.4g})"
+        )
+        value = "undefined" if estimate.value is None else f"{estimate.value:.4g}"
+        print(f"{estimate.metric}{of}: {value}{between}, n = {estimate.n:,}")
     print(*(f"note: {note}" for note in trained.info["notes"]), f"Model: {trained.model}", sep="\n")
     return 0

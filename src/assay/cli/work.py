@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from assay.errors import UsageError
@@ -46,12 +47,9 @@ def call(options: argparse.Namespace) -> int:
     allowed = Options(
         trust_remote_code=options.trust_remote_code, allow_pickle=options.allow_pickle, threads=options.threads
     )
-    print(f"waiting for work in {folder.resolve()}", file=sys.stderr, flush=True)
-    worker = SharedFolderWorker(folder, find_model, load, allowed, options.lease, _say)
+    say = partial(print, file=sys.stderr, flush=True)
+    say(f"waiting for work in {folder.resolve()}")
+    worker = SharedFolderWorker(folder, find_model, load, allowed, options.lease, say)
     done = worker.work(options.exit_when_idle)
     print(f"nothing left to do; {plural(done, 'block')} computed", file=sys.stderr)
     return 0
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

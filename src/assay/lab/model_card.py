@@ -18,35 +18,41 @@ Sections = Mapping[str, Sequence[str]]
 
 
 def trained_card(
-    kind: TrainingKind[Any], info: Mapping[str, Any], scores: TaskScores | None, *, source: str, command: str, made: str
+    kind: TrainingKind[Any],
+    info: Mapping[str, Any],
+    scores: TaskScores | None,
+    *,
+    paper: str,
+    command: str,
+    made_at: str,
 ) -> str:
-    """The card of a trained model, from its assay.json. `source` says where its preset is published, `made` when."""
+    """The card of a trained model, from its assay.json. `paper` says where its preset is published."""
     base, curve = info["base"], info["curve"]
     name = one_line(str(base["name"]))
     made_from: dict[str, Any] = {"base": f"`{name}`", "base digest": f"`{base['digest']}`"}
     made_from |= {"base revision": f"`{base['revision']}`"} if base["revision"] else {}
     made_from |= {f"data, SHA-256 of `{one_line(file)}`": f"`{digest}`" for file, digest in info["data"].items()}
-    made_from |= {one_line(said.replace("_", " ")): one_line(_text(value)) for said, value in info["counts"].items()}
-    how = {setting: _text(value) for setting, value in info["settings"].items()}
-    how |= {"seed": info["seed"], "steps": f"{info['steps']:,}"}
-    how |= {"device": f"{info['device']}, {info['dtype']}", **info["versions"]}
+    made_from |= {one_line(count.replace("_", " ")): one_line(_text(value)) for count, value in info["counts"].items()}
+    training = {setting: _text(value) for setting, value in info["settings"].items()}
+    training |= {"seed": info["seed"], "steps": f"{info['steps']:,}"}
+    training |= {"device": f"{info['device']}, {info['dtype']}", **info["versions"]}
     losses = f"{curve[0]['loss']:.4f} and {curve[-1]['loss']:.4f}" if curve else "–"
-    how |= {"loss at the start and end": losses, "made": made}
-    preset = [f"Preset `{info['preset']}`: {source}.", ""] if info["preset"] else []
+    training |= {"loss at the start and end": losses, "made": made_at}
+    preset = [f"Preset `{info['preset']}`: {paper}.", ""] if info["preset"] else []
     notes = [f"Notes: {'; '.join(info['notes'])}.", ""] if info["notes"] else []
     asked_by = next(probe.name for probe in probes().values() if kind.name in probe.abilities)
     hub = re.fullmatch(r"hf:([\w-][\w.-]*/[\w.-]+)(@[\w.-]+)?", base["name"])
     intro = f"Made with `assay train {kind.name}` from `{name}`, for research on social bias in models. "
+    intro += "Do not rely on it for anything else."
     sections = {
         "Made from": table(("", ""), made_from.items()),
-        "Training": [*preset, *table(("setting", "value"), how.items()), "", *notes, "```", command, "```"],
+        "Training": [*preset, *table(("setting", "value"), training.items()), "", *notes, "```", command, "```"],
         "Task scores": _results(scores),
         "Measure its bias": ["```", f"assay run {asked_by} --model hf:./THIS-FOLDER", "```"],
     }
     metadata = ["library_name: transformers", f"pipeline_tag: {kind.pipeline}", "tags: [assay]"]
     metadata += [f"base_model: {hub[1]}"] if hub and base["revision"] else []
-    said = f"{intro}Do not rely on it for anything else."
-    return _page(f"A model that {kind.does}", [said], sections, metadata)
+    return _page(f"A model that {kind.does}", [intro], sections, metadata)
 
 
 def debiased_card(
@@ -61,7 +67,7 @@ def debiased_card(
     model, words = report["model"], report["words"]
     beside = f", head {model['head']}" if "head" in model else ""
     beside += f", revision {model['revision']}" if model.get("revision") else ""
-    told: dict[str, Any] = {
+    rows: dict[str, Any] = {
         "method": f"{method.stands_for or method.title}: {method.paper}",
         "attribute": report["attribute"] or "none",
         "made from": f"`{model['name']}`{beside}, digest `{model['digest']}`",
@@ -70,19 +76,18 @@ def debiased_card(
     }
     if words:
         file = "assay's own list" if words["file"] is None else f"`{words['file']}`"
-        told["attribute words"] = f"{file}, digest `{words['digest']}`"
-    told |= {**facts, "settings": listed(report["settings"], "{}={}"), "seed": report["seed"]}
-    told["versions"] = listed(report["versions"], "{} {}")
+        rows["attribute words"] = f"{file}, digest `{words['digest']}`"
+    rows |= {**facts, "settings": listed(report["settings"], "{}={}"), "seed": report["seed"]}
+    rows["versions"] = listed(report["versions"], "{} {}")
     about = f", {report['attribute']}" if report["attribute"] else ""
     notes = [line for note in report.get("notes", ()) for line in ("", f"Note: {note}.")]
     sections = {**sections, "What it cost": _cost(report["scores"]), **({"Limits": limits} if limits else {})}
     sections["Command"] = [f"    {report['command']}"]
     title = f"{method.stands_for or method.title}{about}: {model['name']}"
-    return _page(title, [*did, "", *table(("", ""), told.items()), *notes], sections)
+    return _page(title, [*did, "", *table(("", ""), rows.items()), *notes], sections)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """A table in Markdown."""
     return [f"| {' | '.join(map(str, row))} |" for row in (head, ["---"] * len(head), *rows)]
 
 
@@ -103,8 +108,8 @@ def one_line(text: str) -> str:
 def _page(title: str, intro: Sequence[str], sections: Sections, metadata: Sequence[str] = ()) -> str:
     lines = ["---", *metadata, "---", ""] if metadata else []
     lines += [f"# {title}", "", *intro]
-    for heading, own in sections.items():
-        lines += ["", f"## {heading}", "", *own]
+    for heading, content in sections.items():
+        lines += ["", f"## {heading}", "", *content]
     return "\n".join(lines) + "\n"
 
 
@@ -116,16 +121,8 @@ def _results(scores: TaskScores | None) -> list[str]:
         of = ", ".join(f"{key} = {value}" for key, value in estimate.group.items()) or "all"
         value = "–" if estimate.value is None else f"{estimate.value:.4g}"
         between = "–" if estimate.low is None or estimate.high is None else f"{estimate.low:.4g} to {estimate.high:.4g}"
-        rows.append(
-            [
-                estimate.metric,
-                of,
-                value,
-                between,
-                f"{estimate.n:,}",
-                "" if estimate.floor is None else f"{estimate.floor:.3g}",
-            ]
-        )
+        chance = "" if estimate.floor is None else f"{estimate.floor:.3g}"
+        rows.append([estimate.metric, of, value, between, f"{estimate.n:,}", chance])
     notes = [*scores.notes, *dict.fromkeys(estimate.note for estimate in scores.estimates if estimate.note)]
     return [
         *(f"The 95% intervals resample {scores.units:,} units (each a {scores.unit}).", ""),

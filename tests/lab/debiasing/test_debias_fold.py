@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from assay.errors import ModelError
-from assay.lab.debiasing.folding import FoldingLayers, find_places, fold
+from assay.lab.debiasing.projection import FoldingLayers, find_folding_layers, fold
 from assay.lab.debiasing.vectors import head_inputs
 from assay.models import find_model
 from assay.models.base import Options
@@ -107,7 +107,7 @@ def test_folding_equals_projecting(family: str, kind: str, model_folder: ModelFo
     assert (expected - before).abs().max() > 1e-3  # there is something to be equal to
 
     weights = {name: values.clone() for name, values in model.state_dict().items()}
-    places = find_places(model, inputs)
+    places = find_folding_layers(model, inputs)
     assert places == FoldingLayers(ENCODER[family], (READERS[family, kind],))
     fold(model, matrix, places, inputs)
     assert torch.allclose(answers(model, inputs), expected, rtol=1e-5, atol=1e-5)
@@ -141,7 +141,7 @@ def test_a_hook_on_the_whole_bert_comes_too_late(model_folder: ModelFolder) -> N
 def test_folding_twice_is_folding_once(model_folder: ModelFolder) -> None:
     """Since P P = P; the second time finds nothing to change, and says so."""
     model, _, inputs = loaded(model_folder("span", "bert"))
-    matrix, places = projection(model.config.hidden_size), find_places(model, inputs)
+    matrix, places = projection(model.config.hidden_size), find_folding_layers(model, inputs)
     first = fold(model, matrix, places, inputs)
     assert first["qa_outputs"] > 0.1
     with raises("bad-model", ModelError, key="qa_outputs"):
@@ -151,7 +151,7 @@ def test_folding_twice_is_folding_once(model_folder: ModelFolder) -> None:
 def test_weights_that_do_not_change_are_an_error(model_folder: ModelFolder) -> None:
     model, _, inputs = loaded(model_folder("mask", "roberta"))
     with raises("bad-model", ModelError, key="lm_head.dense"):
-        fold(model, np.eye(model.config.hidden_size), find_places(model, inputs), inputs)
+        fold(model, np.eye(model.config.hidden_size), find_folding_layers(model, inputs), inputs)
 
 
 # --- heads that cannot be folded into
@@ -163,7 +163,7 @@ def test_a_head_without_a_linear_layer_in_front_is_refused_by_the_name_of_its_cl
     model, _, inputs = loaded(model_folder("span", "bert"))
     model.qa_outputs = torch.nn.Sequential(torch.nn.LayerNorm(model.config.hidden_size), model.qa_outputs)
     with pytest.raises(ModelError, match="BertForQuestionAnswering: no linear layer reads its last hidden state") as no:
-        find_places(model, inputs)
+        find_folding_layers(model, inputs)
     assert "choose another model" in no.value.remedy
 
 
@@ -180,7 +180,7 @@ def test_a_head_that_reads_the_hidden_state_elsewhere_too_is_refused(model_folde
 
     model, _, inputs = loaded(model_folder("span", "bert"))
     model.qa_outputs = Both(model.qa_outputs)
-    places = find_places(model, inputs)
+    places = find_folding_layers(model, inputs)
     assert places.readers == ("qa_outputs.linear",)
     with pytest.raises(ModelError, match=r"BertForQuestionAnswering: with the projection in qa_outputs\.linear"):
         fold(model, projection(model.config.hidden_size), places, inputs)
@@ -194,7 +194,7 @@ def test_a_layer_that_shares_its_weights_with_the_embeddings_is_refused(model_fo
     with pytest.raises(
         ModelError, match=r"BertForMaskedLM: cls\.predictions\.decoder, .* shares its weights with bert"
     ):
-        find_places(model, inputs)
+        find_folding_layers(model, inputs)
 
 
 def test_a_decoder_is_refused(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_a_decoder_is_refused(tmp_path: Path) -> None:
     model = transformers.BartForQuestionAnswering(config).eval()
     ids = torch.arange(5, 25).view(2, 10)
     with pytest.raises(ModelError, match="BartForQuestionAnswering: it has no encoder with one last hidden state"):
-        find_places(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        find_folding_layers(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
 
 
 def test_a_model_that_does_not_run_is_refused(model_folder: ModelFolder) -> None:
     model, _, inputs = loaded(model_folder("choice", "bert"))
     with pytest.raises(ModelError, match="BertForMultipleChoice: it cannot be run on two short texts"):
-        find_places(model, {**inputs, "input_ids": inputs["input_ids"] + 10**6})
+        find_folding_layers(model, {**inputs, "input_ids": inputs["input_ids"] + 10**6})

@@ -17,10 +17,9 @@ from assay.asking.queries import MASK, FillColumns, StringColumn
 from assay.errors import AssayError, ModelError, UsageError
 from assay.lab.debiasing import METHODS, debias, further_training
 from assay.lab.debiasing.attribute_words import AttributeWords
-from assay.lab.debiasing.cda import AugmentedTexts, Cda, blocks_of, clipped, decoded_blocks
+from assay.lab.debiasing.cda import AugmentedTexts, Cda, ReleasedSwapper, Swapper, blocks_of, clipped, decoded_blocks
 from assay.lab.debiasing.corpus import Corpus
-from assay.lab.debiasing.further_training import SplitSettings, chosen_of
-from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper
+from assay.lab.debiasing.further_training import chosen_of
 from assay.models import find_model, load_model
 from assay.models.builtin import write_builtin
 from assay.models.hf import load_tokenizer
@@ -153,20 +152,21 @@ def test_released_words_are_swapped_as_released(tokenizer: Any, tmp_path: Path) 
 # --- settings
 
 
-def settings_of(method: str, given: dict[str, str]) -> SplitSettings:
+def settings_of(method: str, given: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     return chosen_of(METHODS[method], given)
 
 
 def test_the_defaults_are_those_of_bias_bench() -> None:
-    chosen = settings_of("cda", {})
+    own, training = settings_of("cda", {})
+    own_of_dropout, training_of_dropout = settings_of("dropout", {})
     bias_bench = {"batch": "32", "accumulate": "16", "max_steps": "2000"}
-    assert dict(settings_of("dropout", {}).training) == dict(chosen.training) == bias_bench
-    a_cda: Any = SimpleNamespace(chosen=chosen)
+    assert training_of_dropout == training == bias_bench
+    a_cda: Any = SimpleNamespace(training_settings=training)
     nothing: Any = None
     assert Cda.training(a_cda, nothing) == {**bias_bench, "blocks": "apart"}
-    assert dict(chosen.own) == {"compat": "assay"}
-    assert dict(settings_of("dropout", {}).own) == {"keep_dropout": "yes"}
-    assert "max_steps" not in settings_of("dropout", {"epochs": "1"}).training
+    assert own == {"compat": "assay"}
+    assert own_of_dropout == {"keep_dropout": "yes"}
+    assert "max_steps" not in settings_of("dropout", {"epochs": "1"})[1]
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_it_can_stop_when_the_probe_only_guesses() -> None:
 def test_every_round_is_told() -> None:
     features, labels, _, _, _ = planted(8)
     told: list[int] = []
-    removed_by_inlp(features, labels, rounds=3, told=lambda: told.append(1))
+    removed_by_inlp(features, labels, rounds=3, on_round=lambda: told.append(1))
     assert len(told) == 3
 
 

@@ -191,7 +191,7 @@ def test_the_same_job_gives_the_same_files(corpus: Path, tmp_path: Path) -> None
 def test_models_of_every_family_are_debiased(
     family: str, kind: str, method: str, model_folder: ModelFolder, corpus: Path, tmp_path: Path
 ) -> None:
-    text = corpus.read_text(encoding="utf-8") + " ".join(read_attribute("gender").place_of)
+    text = corpus.read_text(encoding="utf-8") + " ".join(read_attribute("gender").class_of)
     name = f"hf:{model_folder(kind, family, text=text)}"
     settings = {"sentences": "40"} | ({"rounds": "2"} if method == "inlp" else {})
     done = debias(method, name, tmp_path / "out", corpus=corpus, attribute="gender", settings=settings, device="cpu")

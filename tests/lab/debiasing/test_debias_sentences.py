@@ -135,7 +135,7 @@ def test_every_sentence_is_as_likely_as_any_other() -> None:
 
 def test_two_classes_give_three_kinds_and_sentences_with_both_are_left_out(tmp_path: Path) -> None:
     kinds = kinds_of_sentences(corpus(tmp_path, text()), TWO, WHOLE)
-    assert dict(kinds.there) == {"male": 12, "female": 12, "neutral": 12}
+    assert dict(kinds.available) == {"male": 12, "female": 12, "neutral": 12}
     assert {*kinds.texts["male"]} == {f"Then he saw the {animal} there." for animal in ANIMALS}
     assert {*kinds.texts["female"]} == {f"Then she saw the {animal} there." for animal in ANIMALS}
     assert {*kinds.texts["neutral"]} == {f"Nobody saw the {animal} there." for animal in ANIMALS}
@@ -152,7 +152,7 @@ def test_there_are_no_more_than_asked_for_and_the_same_again(tmp_path: Path) -> 
     few = SentenceSelection(limit=11)
     kinds = kinds_of_sentences(content, TWO, few)
     assert [len(texts) for texts in kinds.texts.values()] == [11, 11, 11]
-    assert [*kinds.there.values()] == [30, 30, 30]
+    assert [*kinds.available.values()] == [30, 30, 30]
     assert kinds_of_sentences(content, TWO, few) == kinds
     assert kinds_of_sentences(content, TWO, SentenceSelection(limit=11, seed=1)) != kinds
 
@@ -185,9 +185,9 @@ def test_short_sentences_are_left_out(tmp_path: Path) -> None:
         for animal in ANIMALS
     ]
     kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection(clip=False))
-    assert kinds.there["male"] == 12
+    assert kinds.available["male"] == 12
     fewer = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection(clip=False, least_words=3))
-    assert fewer.there["male"] == 24
+    assert fewer.available["male"] == 24
 
 
 # --- counterfactuals

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.lab.debiasing.attribute_words import read_attribute
-from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, Tuples, drawn, shifted
+from assay.lab.debiasing.cda import ReleasedSwapper, Swapper, Tuples, drawn, shifted
 
 ONE_TO_ONE = (
     ("he", "she"),

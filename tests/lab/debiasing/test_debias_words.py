@@ -36,7 +36,7 @@ def test_the_packaged_list_has_pairs_and_triples() -> None:
     assert {name: len(each.classes) for name, each in attributes.items()} == {"gender": 2, "race": 3, "religion": 3}
     assert len(attributes["gender"].tuples) >= 50
     assert all(len(each.tuples) >= 6 for each in attributes.values())
-    assert attributes["gender"].place_of["she"] == 1
+    assert attributes["gender"].class_of["she"] == 1
     assert attributes["gender"].tuples_with("her") == [("him", "her"), ("his", "her")]
     assert list(dict.fromkeys(words[2] for words in attributes["religion"].tuples))[:2] == ["muslim", "muslims"]
 
@@ -56,7 +56,7 @@ def test_the_usual_list_is_read_as_it_is(official_data: Path) -> None:
     attributes = read_words(official_data / "bias_bench" / "bias_attribute_words.json")
     assert {name: len(each.tuples) for name, each in attributes.items()} == {"gender": 57, "religion": 6, "race": 6}
     assert attributes["gender"].classes == ("male", "female")
-    assert attributes["gender"].place_of["ma'am"] == 1
+    assert attributes["gender"].class_of["ma'am"] == 1
     assert len(attributes["gender"].tuples_with("her")) == 2
 
 
@@ -146,7 +146,7 @@ def test_what_is_found_is_where_it_is_said_to_be(pieces: list[str]) -> None:
     text = " ".join(pieces)
     for each in TWO.find(text):
         assert text[each.start : each.end].lower().replace("’", "'") == each.word
-        assert TWO.place_of[each.word] == each.place
+        assert TWO.class_of[each.word] == each.class_number
 
 
 @pytest.mark.parametrize(

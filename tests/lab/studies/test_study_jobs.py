@@ -187,7 +187,7 @@ def test_what_is_done_already_is_told_first(bench: Any, jobs: int) -> None:
 
     bench.run(only=["unqover--cda-gender", "siqa"])
     heard: list[tuple[str, StepState]] = []
-    assert not bench.run(jobs=jobs, told=Heard()).failures
+    assert not bench.run(jobs=jobs, listener=Heard()).failures
     assert heard[:3] == [(name, StepState.DONE) for name in ("siqa", "cda-gender", "unqover--cda-gender")]
     assert StepState.DONE not in {state for _, state in heard[3:]}
     assert len({name for name, _ in heard}) == len(heard) == 12

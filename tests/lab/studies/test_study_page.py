@@ -112,13 +112,13 @@ def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -
         ["r", "INLP", "none", 2, 1, 0, 1, 1, 2],
         ["s", "CDA", "none", 0, 0, 0, 0, None, None],
     ]
-    assert plain(found.found) == (
+    assert plain(found.text) == (
         "2 differences tested, 1 clear: 1 better, 0 worse. The largest: INLP, KMeans accuracy, European American "
         "and African American female names: 0.800 to 0.600. 1 of 2 words changed clearly."
     )
     unclear = changes_of([StudyComparison("r", "INLP", "none", comparison([hardly]))], [])
     assert unclear is not None
-    assert plain(unclear.found) == "1 difference tested, none clear."
+    assert plain(unclear.text) == "1 difference tested, none clear."
     assert found.differences.data is not None
     assert [row["model"] for row in found.differences.data.records()] == ["INLP", "INLP"]
     none_chosen = changes_of(compared, [])

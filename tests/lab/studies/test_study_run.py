@@ -416,7 +416,7 @@ def test_the_command_tells_failures_at_the_end_with_what_to_do(
     bench: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.fakes.broken["siqa"] = UsageError("no space left.", "Free some.")
-    monkeypatch.setattr("assay.lab.studies.run_study.StudyActions", lambda: bench.fakes.makers)
+    monkeypatch.setattr("assay.lab.studies.StudyActions", lambda: bench.fakes.makers)
     assert main(["study", str(bench.file), "--out", str(bench.out)]) == 2
     said = capsys.readouterr()
     ending = said.err[said.err.index("assay: 6 steps were not done") :]

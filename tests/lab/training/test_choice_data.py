@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from assay.errors import DataError
-from assay.lab.training.choice_data import read_choice_data
+from assay.lab.training.choice import read_choice_data
 from raising import raises
 
 Write = Callable[..., Path]

@@ -15,11 +15,9 @@ from assay.asking.queries import ChoiceColumns
 from assay.asking.tokens import option_rows
 from assay.errors import DataError
 from assay.lab.training.batches import Batches
-from assay.lab.training.choice import encode_choice
-from assay.lab.training.choice_data import ChoiceData, read_choice_data
+from assay.lab.training.choice import ChoiceData, encode_choice, read_choice_data
 from assay.lab.training.mask import encode_text
-from assay.lab.training.span import encode_span
-from assay.lab.training.span_data import SpanData, SpanExample, read_span_data
+from assay.lab.training.span import SpanData, SpanExample, encode_span, read_span_data
 from assay.models import load_model
 from assay.models.hf import load_tokenizer
 from raising import raises
@@ -129,9 +127,8 @@ def test_training_on_choices_computes_what_an_audit_computes(
     audited._model.register_forward_pre_hook(lambda _, __, given: seen.append(dict(given)), with_kwargs=True)
     logits = audited.forward(audited.encode(ChoiceColumns.of(data.queries)))["score"]
 
-    from assay.lab.training import KINDS
+    from assay.lab.training import KINDS, _batches
     from assay.lab.training.base_model import load_base, opened_base
-    from assay.lab.training.pipeline import _batches
     from assay.lab.training.training_kind import settings_of
 
     settings, _ = settings_of(KINDS["choice"], None, {"length": 64})
@@ -190,22 +187,22 @@ def test_questions_that_leave_no_room_for_a_context_are_left_out(
 def test_blocks_hold_the_texts_one_behind_the_other(prose: Callable[..., str], small_base: Base) -> None:
     tokenizer = tokenizer_of(small_base())
     lines = prose(40).splitlines()
-    blocks = encode_text(tokenizer, lines, length=16, apart=False)
+    blocks, n_texts = encode_text(tokenizer, lines, length=16, apart=False)
     whole = [token for line in lines for token in tokenizer(line, add_special_tokens=False)["input_ids"]]
-    inner = [row(blocks.features, at)[1:-1] for at in range(len(blocks.features))]
+    inner = [row(blocks, at)[1:-1] for at in range(len(blocks))]
     assert {len(ids) for ids in inner} == {14}
     assert [token for ids in inner for token in ids] == whole[: len(whole) // 14 * 14]
-    assert blocks.texts == 40
-    for at in range(len(blocks.features)):
-        ids = row(blocks.features, at)
+    assert n_texts == 40
+    for at in range(len(blocks)):
+        ids = row(blocks, at)
         assert (ids[0], ids[-1]) == (tokenizer.cls_token_id, tokenizer.sep_token_id)
 
 
 def test_blocks_apart_begin_with_every_text_and_cut_long_ones(small_base: Base) -> None:
     tokenizer = tokenizer_of(small_base())
     texts = ["Anna went to the garden.", "Ben sat down.", " ".join(["station"] * 20)]
-    blocks = encode_text(tokenizer, texts, length=10, apart=True)
-    said = [tokenizer.decode(row(blocks.features, at)[1:-1]) for at in range(len(blocks.features))]
+    blocks, _ = encode_text(tokenizer, texts, length=10, apart=True)
+    said = [tokenizer.decode(row(blocks, at)[1:-1]) for at in range(len(blocks))]
     assert said == ["anna went to the garden.", "ben sat down.", *[" ".join(["station"] * n) for n in (8, 8, 4)]]
 
 
@@ -219,16 +216,16 @@ def test_a_stream_is_read_no_further_than_the_blocks_need(small_base: Base) -> N
             read += 1
             yield " ".join(rng.choices(["garden", "kitchen"], k=10))
 
-    blocks = encode_text(tokenizer_of(small_base()), endless(), length=16, apart=False, most=50)
-    assert len(blocks.features) == 50
+    blocks, n_texts = encode_text(tokenizer_of(small_base()), endless(), length=16, apart=False, most=50)
+    assert len(blocks) == 50
     assert read <= 2000
-    assert blocks.texts == 70  # of 10 tokens each, for 50 blocks with 14 between their special tokens
+    assert n_texts == 70  # of 10 tokens each, for 50 blocks with 14 between their special tokens
 
 
 def test_texts_that_were_only_read_ahead_are_not_counted(small_base: Base) -> None:
     texts = ["Anna went to the garden.", "Ben", *["Clara sat down."] * 500]
-    blocks = encode_text(tokenizer_of(small_base()), texts, length=16, apart=True, most=4)
-    assert (len(blocks.features), blocks.texts) == (4, 5)  # one of them is too short for a block
+    blocks, n_texts = encode_text(tokenizer_of(small_base()), texts, length=16, apart=True, most=4)
+    assert (len(blocks), n_texts) == (4, 5)  # one of them is too short for a block
 
 
 def test_a_text_of_nothing_is_refused(small_base: Base) -> None:

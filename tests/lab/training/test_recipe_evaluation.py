@@ -13,7 +13,7 @@ import pytest
 
 from assay.lab.training import evaluate, train
 from assay.lab.training.scores import exact_match, token_f1
-from assay.lab.training.span_data import SpanData, read_span_data
+from assay.lab.training.span import SpanData, read_span_data
 
 pytestmark = pytest.mark.training
 

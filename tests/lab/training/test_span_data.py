@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
-from assay.lab.training.span_data import read_span_data
+from assay.lab.training.span import read_span_data
 from raising import raises
 
 Squad = Callable[..., dict[str, Any]]

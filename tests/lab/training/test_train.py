@@ -13,7 +13,7 @@ import pytest
 from assay.asking.queries import ChoiceColumns
 from assay.errors import ModelError
 from assay.lab.training import evaluate, train
-from assay.lab.training.choice_data import read_choice_data
+from assay.lab.training.choice import read_choice_data
 from assay.models import find_model, load_model
 from raising import raises
 

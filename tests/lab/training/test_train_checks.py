@@ -23,12 +23,12 @@ Base = Callable[..., str]
 @pytest.fixture(autouse=True)
 def _never_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that comes after the training began is too late."""
-    from assay.lab.training import pipeline
+    from assay.lab import training
 
     def too_late(*given: Any, **more: Any) -> None:
         raise AssertionError("the training began")
 
-    monkeypatch.setattr(pipeline, "fit", too_late)
+    monkeypatch.setattr(training, "fit", too_late)
 
 
 def refused(kind: Any, base: str, data: Path, out: Path, **more: Any) -> AssayError:
@@ -132,9 +132,9 @@ def test_the_space_that_is_asked_for_is_what_the_checkpoints_take(
     need = 4 * 110_000_000 * (3 * 2 + 1)  # weights and two moments, for one checkpoint and the next, and the model
     free(need)
     out = training_folder.TrainingFolder(tmp_path, None)
-    training_folder.require_space(out, 110_000_000, kept=0)
+    training_folder.require_space(out, 110_000_000, n_kept=0)
     with pytest.raises(UsageError, match=r"need 5\.72 GB") as caught:
-        training_folder.require_space(out, 110_000_000, kept=3)
+        training_folder.require_space(out, 110_000_000, n_kept=3)
     assert "--set keep_checkpoints=1" in caught.value.remedy
     free(need - 1)
     for kept in (0, 1, 3):  # keeping fewer would not be enough

@@ -108,14 +108,13 @@ def test_a_training_stopped_behind_its_last_step_trains_no_further(
     tmp_path: Path, training: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed while it was evaluated or written down: the last checkpoint is the model."""
-    from assay.lab.training import pipeline
 
     def stop(*given: Any, **more: Any) -> None:
         raise StopError
 
     whole = training("choice", "whole", settings={"max_steps": 4})
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline, "_save", stop)
+        patched.setattr("assay.lab.training._save", stop)
         with pytest.raises(StopError):
             training("choice", "parts", settings={"max_steps": 4})
     watched = Until(0)  # one more step would stop it
@@ -203,7 +202,6 @@ def test_what_a_stopped_training_saved_is_replaced(
     tmp_path: Path, training: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed while it was evaluated: another base's files must not stay beside the new model."""
-    from assay.lab.training import pipeline
 
     def saved(loaded: Any, base: Any, folder: Any) -> None:
         with folder.saving() as place:
@@ -211,7 +209,7 @@ def test_what_a_stopped_training_saved_is_replaced(
         raise StopError
 
     with monkeypatch.context() as patched:
-        patched.setattr(pipeline, "_save", saved)
+        patched.setattr("assay.lab.training._save", saved)
         with pytest.raises(StopError):
             training("choice", "out", settings={"max_steps": 2})
     assert (tmp_path / "out" / "merges.txt").exists()
@@ -348,7 +346,7 @@ def test_a_disk_that_was_large_enough_is_so_for_the_rest_of_the_training(
     monkeypatch.setattr(
         training_folder.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, sizes[0] - used())
     )
-    monkeypatch.setattr("assay.lab.training.pipeline.require_space", lambda *given: require(*_noted(given, sizes)))
+    monkeypatch.setattr("assay.lab.training.require_space", lambda *given: require(*_noted(given, sizes)))
     with pytest.raises(StopError):
         training("choice", "out", Until(stop))
     half = tmp_path / "out" / "checkpoints" / "checkpoint-6"  # it was killed while this was written

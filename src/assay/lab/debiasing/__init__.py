@@ -1,13 +1,13 @@
 """Debiasing: models with less of an attribute in them, as far as published methods achieve it.
 
-    method.py                  what a method is, is told and gives back; what it cost, on data of the model's task
-    inlp.py, sentence.py       post hoc: directions are removed from what a finished model's head reads
-    projection.py              what these two share
-    vectors.py, folding.py     sentences' vectors and probes of them; a projection in the first layer that reads them
-    cda.py, dropout.py         masked training goes on, on counterfactual text or with more dropout
-    further_training.py        what these two share
-    words.py, swapping.py      attribute words: counterparts such as he and she, and texts with them swapped
-    corpus.py                  the user's text, and which sentences of it a method learns from
+    method.py                     what a method is, is told and gives back; what it cost, on data of the model's task
+    inlp.py, sentence_debias.py   post hoc: directions are removed from what a finished model's head reads
+    projection.py                 what these two share, such as folding a projection into the first layer that reads it
+    vectors.py                    sentences' vectors, and probes of them
+    cda.py, dropout.py            masked training goes on, on counterfactual text or with more dropout
+    further_training.py           what these two share
+    attribute_words.py            attribute words: counterparts such as he and she
+    corpus.py                     the user's text, and which sentences of it a method learns from
 
 A new method is a file with METHOD, and its entry in METHODS: command line, studies and cards know it from there.
 """
@@ -31,7 +31,6 @@ METHODS: Mapping[str, DebiasMethod] = {
 
 
 def method_named(name: str) -> DebiasMethod:
-    """The method of this name."""
     if name not in METHODS:
         problem = f"there is no method {name!r}; there are {', '.join(METHODS)}."
         raise UsageError(problem, "Choose one of these.", code="bad-option", key="method")
@@ -64,10 +63,20 @@ def debias(
     The folder has the model, its tokenizer, `subspace.npz` (what inlp or sentence removed), README.md (the model's
     card) and assay.json (the same for programs).
     """
-    chosen, own = method_named(method), None if words is None else Path(words)
-    given, shown = dict(settings or {}), progress or SilentProgress()
-    require_new(Path(out))
-    require_libraries("debiasing needs", "torch", "transformers")
-    return chosen.run(
-        DebiasJob(chosen, model, Path(out), Path(corpus), attribute, own, given, seed, device, dtype, evaluate, shown)
+    job = DebiasJob(
+        method_named(method),
+        model,
+        Path(out),
+        Path(corpus),
+        attribute=attribute,
+        words=None if words is None else Path(words),
+        settings=dict(settings or {}),
+        seed=seed,
+        device=device,
+        dtype=dtype,
+        evaluate=evaluate,
+        progress=progress or SilentProgress(),
     )
+    require_new(job.out)
+    require_libraries("debiasing needs", "torch", "transformers")
+    return job.method.run(job)

@@ -12,7 +12,7 @@ Pairs of an attribute "gender" without names of classes are taken for male and f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -40,7 +40,7 @@ class WordMatch(NamedTuple):
     start: int
     end: int
     word: str
-    place: int
+    class_number: int
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class AttributeWords:
         return digest_of([self.name, self.classes, self.tuples])
 
     @cached_property
-    def place_of(self) -> Mapping[str, int]:
+    def class_of(self) -> Mapping[str, int]:
         """The class of every word, as its number."""
-        return {word: place for words in self.tuples for place, word in enumerate(words)}
+        return {word: number for words in self.tuples for number, word in enumerate(words)}
 
     @cached_property
     def _beginnings(self) -> frozenset[str]:
         """The first letters of every word up to an apostrophe, a hyphen or its end: texts without them have no word."""
-        return frozenset(_RUN.findall(word)[0] for word in self.place_of)
+        return frozenset(_RUN.findall(word)[0] for word in self.class_of)
 
     def tuples_with(self, word: str) -> list[tuple[str, ...]]:
         """All tuples that a word is in: `her` is the counterpart of both `him` and `his`."""
@@ -77,26 +77,23 @@ class AttributeWords:
         `whole_tokens`: only what stands between blanks counts, as in bias-bench's program, to which "he," is no "he".
 
         >>> she = AttributeWords("gender", ("male", "female"), (("he", "she"),))
-        >>> [(found.start, found.end, found.place) for found in she.find("She said (and he's right): sheep.")]
+        >>> [(match.start, match.end, match.class_number) for match in she.find("She said (and he's right): sheep.")]
         [(0, 3, 1), (14, 16, 0)]
         """
         if self._beginnings.isdisjoint(_RUN.findall(text.lower())):  # most texts, and this is the fastest way to tell
             return []
-        return list(self._found(text, _TOKEN if whole_tokens else _WORD, whole_tokens))
-
-    def _found(self, text: str, pieces: re.Pattern[str], whole: bool) -> Iterator[WordMatch]:
-        places = self.place_of
-        for piece in pieces.finditer(text):
+        class_of, matches = self.class_of, []
+        for piece in (_TOKEN if whole_tokens else _WORD).finditer(text):
             start, end = piece.span()
             word = piece[0].lower().replace("’", "'")
-            if not whole and text[end : end + 1] == "." and f"{word}." in places:
-                yield WordMatch(start, end + 1, f"{word}.", places[f"{word}."])
-            elif word in places:
-                yield WordMatch(start, end, word, places[word])
-            elif not whole and "'" in word:
-                bare = _ENDING.sub("", word)
-                if bare != word and bare in places:
-                    yield WordMatch(start, start + len(bare), bare, places[bare])
+            if not whole_tokens and text[end : end + 1] == "." and f"{word}." in class_of:
+                word, end = f"{word}.", end + 1
+            elif not whole_tokens and word not in class_of and "'" in word:
+                word = _ENDING.sub("", word)
+                end = start + len(word)
+            if word in class_of:
+                matches.append(WordMatch(start, end, word, class_of[word]))
+        return matches
 
 
 def in_case_of(word: str, old: str) -> str:
@@ -131,65 +128,68 @@ def read_words(path: Path) -> dict[str, AttributeWords]:
             raise DataError(f"this is not {kind} ({error}).", _FORMAT, file=path, code=code) from None
     if not isinstance(content, dict) or not content:
         raise DataError("expected attributes and their words.", _FORMAT, file=path, code="bad-list")
-    return {name: _attribute(name, given, path) for name, given in content.items()}
+    return {name: _attribute(name, entry, path) for name, entry in content.items()}
 
 
-def _attribute(name: str, given: Any, path: Path) -> AttributeWords:
+def _attribute(name: str, entry: Any, path: Path) -> AttributeWords:
     wrong = partial(DataError, file=path, key=name)
     classes = None
-    if isinstance(given, dict):
-        if unknown := [key for key in given if key not in ("words", "classes")]:
+    if isinstance(entry, dict):
+        if unknown := [key for key in entry if key not in ("words", "classes")]:
             problem, remedy = f'{name}: unknown key "{unknown[0]}".', "The keys are words and classes."
             raise DataError(problem, remedy, file=path, code="unknown-key", key=unknown[0])
-        given, classes = given.get("words"), given.get("classes")
-    if not isinstance(given, list) or not given:
+        entry, classes = entry.get("words"), entry.get("classes")
+    if not isinstance(entry, list) or not entry:
         raise wrong(f"{name}: there are no words.", _FORMAT, code="bad-list")
-    tuples = tuple(_tuple(row, f"{name}, tuple {number}", wrong) for number, row in enumerate(given, 1))
+    tuples = tuple(_tuple(row, f"{name}, tuple {number}", wrong) for number, row in enumerate(entry, 1))
     width = len(tuples[0])
     seen: dict[tuple[str, ...], int] = {}
     places: dict[str, tuple[int, int]] = {}  # a word's class, and the tuple that said so
     for number, words in enumerate(tuples, 1):
-        where = f"{name}, tuple {number} ({', '.join(words)})"
+        label = f"{name}, tuple {number} ({', '.join(words)})"
         if len(words) != width:
-            problem = f"{where}: {len(words)} words, but the first tuple has {width}."
+            problem = f"{label}: {len(words)} words, but the first tuple has {width}."
             raise wrong(problem, "All tuples of an attribute need one word of each class.", code="bad-row")
         if words in seen:
-            raise wrong(f"{where}: this repeats tuple {seen[words]}.", "Remove one of them.", code="duplicate")
+            raise wrong(f"{label}: this repeats tuple {seen[words]}.", "Remove one of them.", code="duplicate")
         seen[words] = number
-        for place, word in enumerate(words):
-            known, first = places.setdefault(word, (place, number))
-            if known != place:
-                problem = f"{where}: {word!r} is word {place + 1} here and word {known + 1} in tuple {first}."
-                raise wrong(
-                    problem, "A word belongs to one class: write all tuples in the same order.", code="bad-list"
-                )
+        for index, word in enumerate(words):
+            first_index, first = places.setdefault(word, (index, number))
+            if first_index != index:
+                problem = f"{label}: {word!r} is word {index + 1} here and word {first_index + 1} in tuple {first}."
+                remedy = "A word belongs to one class: write all tuples in the same order."
+                raise wrong(problem, remedy, code="bad-list")
     return AttributeWords(name, _classes(name, classes, width, path), tuples)
 
 
-def _tuple(row: Any, where: str, wrong: Callable[..., DataError]) -> tuple[str, ...]:
+def _tuple(row: Any, label: str, wrong: Callable[..., DataError]) -> tuple[str, ...]:
     if not isinstance(row, list) or len(row) < 2 or not all(isinstance(word, str) for word in row):
-        raise wrong(f"{where}: expected a list of at least two words, not {row!r}.", _FORMAT, code="bad-row")
+        raise wrong(f"{label}: expected a list of at least two words, not {row!r}.", _FORMAT, code="bad-row")
     for word in row:
         if not word.strip():
-            raise wrong(f"{where}: a word is empty.", "Remove the tuple, or complete it.", code="bad-list")
+            raise wrong(f"{label}: a word is empty.", "Remove the tuple, or complete it.", code="bad-list")
         if word != word.lower():
             remedy = f"Write {word.lower()!r}: case makes no difference."
-            raise wrong(f"{where}: {word!r} has capitals.", remedy, code="bad-list")
+            raise wrong(f"{label}: {word!r} has capitals.", remedy, code="bad-list")
         if not _WORD.fullmatch(word.removesuffix(".")) or "’" in word:
-            problem = f"{where}: {word!r} is not one word, so it would never be found in a text."
+            problem = f"{label}: {word!r} is not one word, so it would never be found in a text."
             remedy = "A word has letters, digits, hyphens and apostrophes (') inside, and may end with a full stop."
             raise wrong(problem, remedy, code="bad-list")
     if len(set(row)) < len(row):
-        problem = f"{where} ({', '.join(row)}): a word is its own counterpart."
+        problem = f"{label} ({', '.join(row)}): a word is its own counterpart."
         raise wrong(problem, "Remove the tuple.", code="duplicate")
     return tuple(row)
 
 
-def _classes(name: str, given: Any, width: int, path: Path) -> tuple[str, ...]:
-    if given is None:
+def _classes(name: str, names: Any, width: int, path: Path) -> tuple[str, ...]:
+    if names is None:
         return _GENDER if name == "gender" and width == 2 else tuple(f"class {number + 1}" for number in range(width))
-    names: Sequence[Any] = given if isinstance(given, list) else ()
-    if len(names) != width or not all(isinstance(each, str) and each for each in names) or len(set(names)) < width:
-        problem = f"{name}: expected {width} different names of classes, not {given!r}."
+    classes: Sequence[Any] = names if isinstance(names, list) else ()
+    if (
+        len(classes) != width
+        or not all(isinstance(label, str) and label for label in classes)
+        or len(set(classes)) < width
+    ):
+        problem = f"{name}: expected {width} different names of classes, not {names!r}."
         raise DataError(problem, _FORMAT, file=path, code="bad-value", key="classes")
-    return tuple(names)
+    return tuple(classes)

@@ -61,16 +61,16 @@ class Corpus:
         """Its lines without their ends, one after the other; what cannot be read is a DataError with the line."""
         progress = progress or SilentProgress()
         progress.start(f"reading {self.path.name}", self.path.stat().st_size, "bytes")
-        hasher, number, told = hashlib.sha256(), 0, 0
+        hasher, number, reported = hashlib.sha256(), 0, 0
         try:
             with open_regular(self.path) as packed, unpacked(packed, self.path.suffix) as content:
                 for number, line in enumerate(content, 1):
                     hasher.update(line)
                     yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                     if number % 1000 == 0:
-                        told, before = packed.tell(), told
-                        progress.advance(told - before)
-                progress.advance(packed.tell() - told)
+                        reported, before = packed.tell(), reported
+                        progress.advance(reported - before)
+                progress.advance(packed.tell() - reported)
         except UnicodeDecodeError as error:
             problem = f"this is not UTF-8 text ({error.reason})."
             raise DataError(
@@ -86,7 +86,6 @@ class Corpus:
         return (text for line in self.lines(progress) if (text := line.strip()))
 
     def sentences(self, progress: Progress | None = None) -> Iterator[str]:
-        """The sentences of all lines."""
         for line in self.lines(progress):
             yield from sentences_of(line)
 
@@ -130,7 +129,7 @@ class SentencesByClass:
     """Sentences for INLP by kind, and how many of each kind the corpus has, repetitions included."""
 
     texts: Mapping[str, list[str]]
-    there: Mapping[str, int]
+    available: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ class Counterfactuals:
 
     texts: list[tuple[str, ...]]
     sentence: list[int]
-    there: int
+    available: int
 
 
 class SentenceSample:
@@ -149,21 +148,21 @@ class SentenceSample:
         self.limit = limit
         self.seen = 0  # all sentences, repetitions too
         self._key = seed.to_bytes(8, "little", signed=True)
-        self._kept: dict[int, str] = {}  # by number: all that can be among the lowest, and some more
+        self._sentences: dict[int, str] = {}  # by number: all that can be among the lowest, and some more
 
     def add(self, sentence: str) -> None:
         self.seen += 1
         number = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8, key=self._key).digest(), "little")
-        self._kept.setdefault(number, sentence)
-        if self.limit and len(self._kept) > 2 * self.limit:
-            self._kept = dict(self.chosen())
+        self._sentences.setdefault(number, sentence)
+        if self.limit and len(self._sentences) > 2 * self.limit:
+            self._sentences = dict(self.chosen())
 
     def __len__(self) -> int:
-        return min(len(self._kept), self.limit or len(self._kept))
+        return min(len(self._sentences), self.limit or len(self._sentences))
 
     def chosen(self) -> list[tuple[int, str]]:
         """Number and text of those that were chosen, the lowest number first."""
-        return sorted(self._kept.items())[: self.limit or None]
+        return sorted(self._sentences.items())[: self.limit or None]
 
 
 def names_of_kinds(attribute: AttributeWords) -> tuple[str, ...]:
@@ -172,55 +171,55 @@ def names_of_kinds(attribute: AttributeWords) -> tuple[str, ...]:
     >>> names_of_kinds(AttributeWords("gender", ("male", "female"), (("he", "she"),)))
     ('male', 'female', 'neutral')
     """
-    own = attribute.classes if len(attribute.classes) == 2 else (f"any {attribute.name}",)
-    return (*own, NEUTRAL)
+    names = attribute.classes if len(attribute.classes) == 2 else (f"any {attribute.name}",)
+    return (*names, NEUTRAL)
 
 
 def kinds_of_sentences(
-    corpus: Corpus, attribute: AttributeWords, how: SentenceSelection, progress: Progress | None = None
+    corpus: Corpus, attribute: AttributeWords, selection: SentenceSelection, progress: Progress | None = None
 ) -> SentencesByClass:
     """Sentences for INLP, chosen and cut."""
     names = names_of_kinds(attribute)
-    each = len(names) > 2
-    samples = {name: SentenceSample(how.limit, how.seed) for name in names}
+    by_class = len(names) > 2
+    samples = {name: SentenceSample(selection.limit, selection.seed) for name in names}
     count = 0
     for sentence in corpus.sentences(progress):
-        if sentence.count(" ") + 1 < how.least_words:
+        if sentence.count(" ") + 1 < selection.least_words:
             continue
         count += 1
-        places = {found.place for found in attribute.find(sentence, whole_tokens=how.whole_tokens)}
-        if not places:
+        classes = {match.class_number for match in attribute.find(sentence, whole_tokens=selection.whole_tokens)}
+        if not classes:
             samples[NEUTRAL].add(sentence)
-        elif not each:
+        elif not by_class:
             samples[names[0]].add(sentence)
-        elif len(places) == 1:
-            samples[attribute.classes[places.pop()]].add(sentence)
+        elif len(classes) == 1:
+            samples[attribute.classes[classes.pop()]].add(sentence)
     _require(corpus, attribute, count, {name: len(sample) for name, sample in samples.items()})
     texts = {
-        name: [_prepared(sentence, number, attribute, how) for number, sentence in sample.chosen()]
+        name: [_prepared(sentence, number, attribute, selection) for number, sentence in sample.chosen()]
         for name, sample in samples.items()
     }
     return SentencesByClass(texts, {name: sample.seen for name, sample in samples.items()})
 
 
 def counterfactual_sentences(
-    corpus: Corpus, attribute: AttributeWords, how: SentenceSelection, progress: Progress | None = None
+    corpus: Corpus, attribute: AttributeWords, selection: SentenceSelection, progress: Progress | None = None
 ) -> Counterfactuals:
     """Sentences for SentenceDebias with their counterparts. `how.least_words` and `how.clip` are not used.
 
     A sentence gives one example for each different attribute word in it and each tuple that this word is in; all
     occurrences of the word are replaced, other attribute words stay.
     """
-    sample, count = SentenceSample(how.limit, how.seed), 0
+    sample, count = SentenceSample(selection.limit, selection.seed), 0
     for sentence in corpus.sentences(progress):
         count += 1
-        if attribute.find(sentence, whole_tokens=how.whole_tokens):
+        if attribute.find(sentence, whole_tokens=selection.whole_tokens):
             sample.add(sentence)
     _require(corpus, attribute, count, {attribute.name: len(sample)})
     texts, origin = [], []
     for number, (_, sentence) in enumerate(sample.chosen()):
-        text = sentence.lower() if how.lower else sentence
-        for example in counterfactuals_of(text, attribute, whole_tokens=how.whole_tokens):
+        text = sentence.lower() if selection.lower else sentence
+        for example in counterfactuals_of(text, attribute, whole_tokens=selection.whole_tokens):
             texts.append(example)
             origin.append(number)
     return Counterfactuals(texts, origin, sample.seen)
@@ -234,42 +233,42 @@ def counterfactuals_of(text: str, attribute: AttributeWords, *, whole_tokens: bo
     [('It is him hat.', 'It is her hat.'), ('It is his hat.', 'It is her hat.')]
     """
     by_word: dict[str, list[WordMatch]] = {}
-    for each in attribute.find(text, whole_tokens=whole_tokens):
-        by_word.setdefault(each.word, []).append(each)
+    for match in attribute.find(text, whole_tokens=whole_tokens):
+        by_word.setdefault(match.word, []).append(match)
     return [
-        tuple(text if other == word else _replaced(text, places, other) for other in words)
+        tuple(text if counterpart == word else _replaced(text, places, counterpart) for counterpart in words)
         for word, places in by_word.items()
         for words in attribute.tuples_with(word)
     ]
 
 
-def _replaced(text: str, places: Sequence[WordMatch], word: str) -> str:
-    for place in reversed(places):  # so that the places before it stay where they are
-        text = text[: place.start] + in_case_of(word, text[place.start : place.end]) + text[place.end :]
+def _replaced(text: str, matches: Sequence[WordMatch], word: str) -> str:
+    for match in reversed(matches):  # so that the places before it stay where they are
+        text = text[: match.start] + in_case_of(word, text[match.start : match.end]) + text[match.end :]
     return text
 
 
-def _prepared(sentence: str, number: int, attribute: AttributeWords, how: SentenceSelection) -> str:
+def _prepared(sentence: str, number: int, attribute: AttributeWords, selection: SentenceSelection) -> str:
     """A sentence as it is given to the model. Where it is cut depends on its own number, not on other sentences."""
-    if how.clip:
+    if selection.clip:
         ends = [word.end() for word in _BLANK_FREE.finditer(sentence)]
-        found = attribute.find(sentence, whole_tokens=how.whole_tokens)
-        least = sum(end < found[-1].end for end in ends) + 1 if found else min(_NEUTRAL_WORDS, len(ends))
+        matches = attribute.find(sentence, whole_tokens=selection.whole_tokens)
+        least = sum(end < matches[-1].end for end in ends) + 1 if matches else min(_NEUTRAL_WORDS, len(ends))
         sentence = sentence[: ends[Random(number).randint(least, len(ends)) - 1]]
-    return sentence.lower() if how.lower else sentence
+    return sentence.lower() if selection.lower else sentence
 
 
-def _require(corpus: Corpus, attribute: AttributeWords, count: int, there: Mapping[str, int]) -> None:
+def _require(corpus: Corpus, attribute: AttributeWords, count: int, n_by_kind: Mapping[str, int]) -> None:
     """Enough different sentences of each kind."""
     refused = partial(DataError, file=corpus.path, code="empty-file")
     if not count:
         raise refused("there are no sentences.", "Use a file with text, one paragraph per line.")
-    if not any(number for name, number in there.items() if name != NEUTRAL):
-        words = ", ".join(list(attribute.place_of)[:4])
-        alone = " without one of the other class" if len(there) == 3 else ""
+    if not any(number for name, number in n_by_kind.items() if name != NEUTRAL):
+        words = ", ".join(list(attribute.class_of)[:4])
+        alone = " without one of the other class" if len(n_by_kind) == 3 else ""
         problem = f"none of its {count:,} sentences has a word of the attribute {attribute.name} ({words}, …){alone}."
         raise refused(problem, "Use another corpus, or other words with --words.", key="words")
-    for name, number in there.items():
+    for name, number in n_by_kind.items():
         if number < FEWEST:
             kind = "without attribute words" if name == NEUTRAL else f"with words of: {name}"
             problem = f"it has {count:,} sentences, but only {number} different ones {kind}"

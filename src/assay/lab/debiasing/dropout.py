@@ -41,10 +41,9 @@ class Dropout(FurtherTraining):
             raise DataError("it contains no text.", remedy, file=self.corpus.path, code="empty-file")
 
     def training(self, base: ModelSpec) -> dict[str, str]:
-        """With Dropout's rates, where none were given."""
         config = json_value(read_whole(Path(base.place) / "config.json"))
         hidden, attention = RATES if config.get("model_type") in ("bert", "roberta") else OTHER_RATES
-        return {"dropout": str(hidden), "attention_dropout": str(attention), **self.chosen.training}
+        return {"dropout": str(hidden), "attention_dropout": str(attention), **self.training_settings}
 
     def texts(self, loaded: BaseModel, length: int) -> Texts:
         return lambda: self.corpus.texts(self.job.progress)
@@ -58,7 +57,7 @@ class Dropout(FurtherTraining):
 
     def finish(self, folder: Path, rates: Mapping[str, float]) -> None:
         """Put the rates into the configuration, as the released program leaves them: later training has them, too."""
-        if self.chosen.own["keep_dropout"] == "no":
+        if self.method_settings["keep_dropout"] == "no":
             return
         transformers, _ = libraries()
         config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)

@@ -9,29 +9,28 @@ interruption; the result appears whole, under its name, when everything is done.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from assay.asking.plan import digest_of as digest_of_values
 from assay.config.settings import setting
 from assay.errors import ModelError
-from assay.files.atomic import rename_folder, write_atomically
+from assay.files.atomic import rename_folder
 from assay.files.opening import digest_of_file
 from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import Corpus
-from assay.lab.debiasing.method import DebiasJob, DebiasMethod, DebiasResult, cost, require_new
+from assay.lab.debiasing.method import DebiasJob, DebiasMethod, DebiasResult, cost, require_new, write_report
 from assay.lab.model_card import debiased_card, listed
 from assay.lab.training import KINDS, train
 from assay.lab.training.base_model import BaseModel, load_base, opened_base, require_device
 from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import MaskSettings
-from assay.lab.training.training_folder import CARD, DONE, finished, read_noted
+from assay.lab.training.training_folder import DONE, finished, read_noted
 from assay.lab.training.training_kind import TrainingSettings, settings_of
 from assay.models.base import ModelSpec
 
@@ -42,23 +41,15 @@ ACCUMULATE: Any = setting(16, "batches per optimizer step", least=1)
 """bias-bench's values, in place of those of masked training alone."""
 
 
-@dataclass(frozen=True)
-class SplitSettings:
-    """A method's own settings, and those for the training as text."""
-
-    own: Mapping[str, str]
-    training: Mapping[str, str]
-
-
-def chosen_of(method: DebiasMethod, given: Mapping[str, str]) -> SplitSettings:
-    """A method's settings, checked; bias-bench's values where none are given."""
-    read = method.read_settings(given)
-    of_training = {each.name for each in fields(MaskSettings)}
-    own = {each.name: getattr(read, each.name) for each in fields(read) if each.name not in of_training}
+def chosen_of(method: DebiasMethod, texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """A method's own settings, and those of its training as text, checked; bias-bench's values where none are given."""
+    read = method.read_settings(texts)
+    of_training = {setting.name for setting in fields(MaskSettings)}
     training = {"batch": str(read.batch), "accumulate": str(read.accumulate)}
-    if "epochs" not in given:  # epochs mean whole passes
+    if "epochs" not in texts:  # epochs mean whole passes
         training["max_steps"] = str(read.max_steps)
-    return SplitSettings(own, training | {key: str(text) for key, text in given.items() if key in of_training})
+    training |= {key: str(text) for key, text in texts.items() if key in of_training}
+    return {name: value for name, value in vars(read).items() if name not in of_training}, training
 
 
 class FurtherTraining(ABC):
@@ -69,7 +60,7 @@ class FurtherTraining(ABC):
 
     def __init__(self, job: DebiasJob) -> None:
         self.job, self.corpus = job, Corpus(job.corpus)
-        self.chosen = chosen_of(job.method, job.settings)
+        self.method_settings, self.training_settings = chosen_of(job.method, job.settings)
         self.attribute = None if job.method.general else job.method.attribute(job.attribute, job.words)
         self.require_texts()
 
@@ -83,7 +74,7 @@ class FurtherTraining(ABC):
 
     def training(self, base: ModelSpec) -> dict[str, str]:
         """The settings of the training, as text."""
-        return dict(self.chosen.training)
+        return self.training_settings
 
     def notes(self, rates: Mapping[str, float], before: Mapping[str, Any]) -> list[str]:
         """What is worth knowing: `rates` are those of dropout, `before` the model's own."""
@@ -98,47 +89,45 @@ class FurtherTraining(ABC):
         require_device(job.device)
         with opened_base(job.model, MASK, job.device) as base:
             training = self.training(base)
-            settings, given = settings_of(MASK, None, training)
+            settings, given_names = settings_of(MASK, None, training)
             loaded = load_base(base, MASK, settings, job.seed)
-            settings, _ = MASK.fitted(settings, given, loaded.longest, base.name)
+            settings, _ = MASK.fitted(settings, given_names, loaded.longest, base.name)
             rates = {name: getattr(loaded.model.config, name) for name in loaded.restore if "dropout" in name}
             notes = self.notes(rates, loaded.restore)
             texts = self.texts(loaded, settings.length)
             digest = digest_of_file(self.corpus.path)
             about = {
                 "made_by": f"assay debias {job.method.name}",
-                "own_settings": dict(self.chosen.own),
+                "own_settings": self.method_settings,
                 "attribute": None if self.attribute is None else self.attribute.name,
                 "words": None if self.attribute is None else self.attribute.digest,
                 "corpus": digest,
             }
             del loaded  # the training loads its own
-            work = _work_folder(job, [about, training, base.digest, base.device])
-            if (there := read_noted(work / DONE)).get("kind") == "debiased":  # it was killed at the end
-                return _moved(job, work, there)
-            there = finished(work)  # or after its training
-            before = None if job.evaluate is None else job.evaluate(Path(base.place))
-            how: dict[str, Any] = {name: getattr(job, name) for name in ("seed", "device", "dtype", "progress")}
-            info = there or train("mask", job.model, texts, work, settings=training, about=about, **how).info
+            identity = digest_of_values([[about, training, base.digest, base.device], job.seed, job.dtype])[:12]
+            work = job.out.absolute().with_name(f".{job.out.name}.{identity}.training")
+            if (trained := read_noted(work / DONE)).get("kind") == "debiased":  # it was killed at the end
+                return _moved(job, work, trained)
+            trained = finished(work)  # or after its training
+            before = job.scores(Path(base.place))
+            options: dict[str, Any] = {name: getattr(job, name) for name in ("seed", "device", "dtype", "progress")}
+            info = trained or train("mask", job.model, texts, work, settings=training, about=about, **options).info
             architecture, changed = _require_change(base, work, settings, job.seed)
             self.finish(work, rates)
-            after = None if job.evaluate is None else job.evaluate(work)
+            after = job.scores(work)
         report = job.report(self.attribute, digest) | {
             "model": info["base"],
             "architecture": architecture,
-            "settings": {**self.chosen.own, **info["settings"]},
+            "settings": {**self.method_settings, **info["settings"]},
             "device": info["device"],
             "dtype": info["dtype"],
             "training": {key: info[key] for key in ("steps", "counts", "new_weights", "curve")},
             "changed": changed,
-            "scores": None if before is None or after is None else cost(before, after),
+            "scores": cost(before, after),
             "notes": [*notes, *info["notes"]],
             "versions": info["versions"],
         }
-        write_atomically(work / CARD, self._card(report).encode())
-        text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
-        write_atomically(work / DONE, f"{text}\n".encode())
-        return _moved(job, work, read_noted(work / DONE))
+        return _moved(job, work, write_report(work, report, self._card(report)))
 
     def _card(self, report: Mapping[str, Any]) -> str:
         training = report["training"]
@@ -158,18 +147,12 @@ class FurtherTraining(ABC):
         return debiased_card(self.job.method, report, did, facts, {})
 
 
-def _work_folder(job: DebiasJob, identity: Any) -> Path:
-    """Where this very training is done; another one, with other settings, has another folder."""
-    name = digest_of_values([identity, job.seed, job.dtype])[:12]
-    return job.out.absolute().with_name(f".{job.out.name}.{name}.training")
-
-
 def _require_change(base: ModelSpec, work: Path, settings: TrainingSettings, seed: int) -> tuple[str, dict[str, float]]:
     """The model's class, and how far its weights moved, relative to their size: of the encoder and of the head."""
     with opened_base(f"hf:{work}", MASK, "cpu") as result:
         old = load_base(base, MASK, settings, seed).model
         new = load_base(result, MASK, replace(settings, head="keep"), seed).model
-    inside = {id(each) for each in new.base_model.parameters()}
+    inside = {id(parameter) for parameter in new.base_model.parameters()}
     sums = {"encoder": [0.0, 0.0], "head": [0.0, 0.0]}
     for (_, before), (_, after) in zip(old.named_parameters(), new.named_parameters(), strict=True):
         part = sums["encoder" if id(after) in inside else "head"]
@@ -186,9 +169,9 @@ def _require_change(base: ModelSpec, work: Path, settings: TrainingSettings, see
 def _moved(job: DebiasJob, work: Path, report: Mapping[str, Any]) -> DebiasResult:
     """Give the finished folder its name; nothing is left of other attempts."""
     require_new(job.out)
-    own = re.compile(rf"\.{re.escape(job.out.name)}\.[0-9a-f]{{12}}\.training")
-    for other in work.parent.iterdir():
-        if own.fullmatch(other.name) and other != work:
-            shutil.rmtree(other, ignore_errors=True)
+    work_name = re.compile(rf"\.{re.escape(job.out.name)}\.[0-9a-f]{{12}}\.training")
+    for folder in work.parent.iterdir():
+        if work_name.fullmatch(folder.name) and folder != work:
+            shutil.rmtree(folder, ignore_errors=True)
     rename_folder(work, job.out)  # last: repeating what was killed before that goes on
     return DebiasResult(job.out, report)

@@ -20,10 +20,10 @@ from assay.lab.debiasing.vectors import (
     Labels,
     RemovedDirections,
     majority_rate,
+    probe_accuracies,
     projection_without,
     row_space,
     split,
-    told,
     train_probe,
 )
 from assay.lab.model_card import table
@@ -51,8 +51,8 @@ def learnt(
     job: DebiasJob, settings: InlpSettings, attribute: AttributeWords, corpus: Corpus, vectors: Vectors
 ) -> ProjectionFit:
     """The directions of linear classifiers of sentences with words of one class, of the other, or of none."""
-    how = replace(settings.choosing(job.seed), clip=settings.clip == "random", least_words=settings.least_words)
-    kinds = kinds_of_sentences(corpus, attribute, how, job.progress)
+    selection = replace(settings.choosing(job.seed), clip=settings.clip == "random", least_words=settings.least_words)
+    kinds = kinds_of_sentences(corpus, attribute, selection, job.progress)
     features, firsts = vectors([text for texts in kinds.texts.values() for text in texts])
     labels = np.repeat(np.arange(len(kinds.texts)), [len(texts) for texts in kinds.texts.values()])
     rest, test = split(labels, job.seed)
@@ -66,15 +66,15 @@ def learnt(
         labels[dev],
         rounds=settings.rounds,
         stop_at_chance=settings.stop == "chance",
-        told=lambda: job.progress.advance(1),
+        on_round=lambda: job.progress.advance(1),
     )
     job.progress.advance(settings.rounds + 1 - len(removed.ranks))  # those that were not needed
     counts = {
-        "there": dict(kinds.there),
+        "there": dict(kinds.available),
         "used": {name: len(texts) for name, texts in kinds.texts.items()},
         "split": {"train": len(train), "dev": len(dev), "test": len(test)},
     }
-    return ProjectionFit(counts, removed, told(features, firsts, labels, train, test, removed.basis))
+    return ProjectionFit(counts, removed, probe_accuracies(features, firsts, labels, train, test, removed.basis))
 
 
 def inlp(
@@ -85,7 +85,7 @@ def inlp(
     *,
     rounds: int = 80,
     stop_at_chance: bool = False,
-    told: Callable[[], None] = lambda: None,
+    on_round: Callable[[], None] = lambda: None,
 ) -> RemovedDirections:
     """Iterative nullspace projection with linear support vector machines, as bias-bench runs it.
 
@@ -96,7 +96,7 @@ def inlp(
 
     features (sentence, width). There is no test of accuracy by default: all rounds are run. `stop_at_chance` ends as
     soon as the probe's accuracy on the dev features is not above `majority` by more than chance allows (one-sided 95%).
-    `told` is called after each round.
+    `on_round` is called after each round.
     """
     width, classes = features.shape[1], len(np.unique(labels))
     if classes < 2:
@@ -106,7 +106,7 @@ def inlp(
         require_some_left(rounds, classes, width)
     majority = majority_rate(dev_labels)
     enough = majority + _ONE_SIDED_95 * sqrt(majority * (1 - majority) / len(dev_labels))
-    train, dev = (np.asarray(each, np.float64) for each in (features, dev_features))
+    train, dev = (np.asarray(vectors, np.float64) for vectors in (features, dev_features))
     basis: Floats = np.zeros((0, width))
     accuracy, ranks, unfinished = [], [0], 0
     for number in range(rounds + 1):
@@ -123,7 +123,7 @@ def inlp(
             raise _too_many(f"after {number + 1} rounds all {width} directions of the model are removed.", number // 2)
         basis = wider
         ranks.append(len(basis))
-        told()
+        on_round()
     return RemovedDirections(basis, tuple(accuracy), tuple(ranks), majority, unfinished=unfinished)
 
 
@@ -144,13 +144,13 @@ def rounds(report: Mapping[str, Any]) -> list[str]:
     """For the card: how well classifiers did after some rounds."""
     probe = report["probe"]
     last = len(probe["directions"]) - 1
-    shown = sorted({0, *(number for number in (1, 2, 5, 10, 20, 40) if number < last), last})
-    rows = [[number, probe["directions"][number], f"{probe['accuracy'][number]:.3f}"] for number in shown]
+    numbers = sorted({0, *(number for number in (1, 2, 5, 10, 20, 40) if number < last), last})
+    rows = [[number, probe["directions"][number], f"{probe['accuracy'][number]:.3f}"] for number in numbers]
     ending = f"All rounds are in assay.json; guessing gives {probe['majority']:.3f}."
     if probe["unfinished"]:
         ending += f" In {probe['unfinished']} of {last} rounds the classifier's training did not converge."
-    said = "On development sentences, after some of the rounds:"
-    return ["", said, "", *table(("rounds", "directions removed", "accuracy"), rows), "", ending]
+    intro = "On development sentences, after some of the rounds:"
+    return ["", intro, "", *table(("rounds", "directions removed", "accuracy"), rows), "", ending]
 
 
 METHOD = DebiasMethod(

@@ -13,9 +13,11 @@ from typing import Any
 from assay.asking.progress import Progress, SilentProgress
 from assay.config.settings import read_settings
 from assay.errors import UsageError
+from assay.files.atomic import write_atomically
 from assay.lab.debiasing.attribute_words import AttributeWords, read_attribute
 from assay.lab.training import evaluate, kind_of
 from assay.lab.training.data_files import existing
+from assay.lab.training.training_folder import CARD, DONE, as_json, read_noted
 from assay.models import find_model
 from assay.models.base import Options
 from assay.results.formatting import without_folders
@@ -43,9 +45,8 @@ class DebiasMethod:
     folded: bool = False
     general: bool = False
 
-    def read_settings(self, given: Mapping[str, str]) -> Any:
-        """Its settings, read from text."""
-        return read_settings(self.settings, given, self.name, remedy="See docs/debias.md.")
+    def read_settings(self, texts: Mapping[str, str]) -> Any:
+        return read_settings(self.settings, texts, self.name, remedy="See docs/debias.md.")
 
     def attribute(self, name: str | None, words: Path | None) -> AttributeWords:
         """The attribute that it needs, of the packaged list or of a file of words."""
@@ -72,12 +73,15 @@ class DebiasJob:
     evaluate: Evaluate | None = None
     progress: Progress = field(default_factory=SilentProgress)
 
+    def scores(self, folder: Path) -> Mapping[str, float] | None:
+        """What the model in a folder scores, if it is to be evaluated."""
+        return None if self.evaluate is None else self.evaluate(folder)
+
     def command(self) -> str:
-        """The same job for the command line."""
-        given = {"model": self.model, "attribute": self.attribute, "corpus": self.corpus, "words": self.words}
-        given |= {"eval": getattr(self.evaluate, "data", None)}  # the command line's own evaluation has its data
-        given |= {name: value for name in ("device", "dtype") if (value := getattr(self, name)) != "auto"}
-        options = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+        values = {"model": self.model, "attribute": self.attribute, "corpus": self.corpus, "words": self.words}
+        values |= {"eval": getattr(self.evaluate, "data", None)}  # the command line's own evaluation has its data
+        values |= {name: value for name in ("device", "dtype") if (value := getattr(self, name)) != "auto"}
+        options = [word for name, value in values.items() if value is not None for word in (f"--{name}", str(value))]
         options += [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
         ending = ["--out", str(self.out), "--seed", str(self.seed)]
         return shlex.join(["assay", "debias", self.method.name, *options, *ending])
@@ -124,20 +128,29 @@ class EvaluateOn:
             problem = f"{folder} has no head that could be evaluated."
             raise UsageError(problem, "Leave --eval out.", code="missing-ability", key="eval")
         scores = evaluate(kind.name, name, self.data, seed=self.seed, device=self.device, progress=self.progress)
-        found = {
+        values = {
             estimate.metric: estimate.value
             for estimate in scores.estimates
             if estimate.value is not None and not estimate.group
         }
-        if "perplexity" in found:  # the one score of models that fill masks, where less is better
-            return {"log_likelihood": -math.log(found["perplexity"])}
-        return found
+        if "perplexity" in values:  # the one score of models that fill masks, where less is better
+            return {"log_likelihood": -math.log(values["perplexity"])}
+        return values
 
 
-def cost(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Any]:
-    """What a model scored before and after, and what it lost (above 0: it became worse)."""
+def cost(before: Mapping[str, float] | None, after: Mapping[str, float] | None) -> dict[str, Any] | None:
+    """What a model scored before and after, and what it lost (above 0: it became worse); None if it has no scores."""
+    if before is None or after is None:
+        return None
     lost = {name: before[name] - after[name] for name in before if name in after}
     return {"before": dict(before), "after": dict(after), "cost": lost}
+
+
+def write_report(folder: Path, report: Mapping[str, Any], card: str) -> dict[str, Any]:
+    """Write the card and then assay.json; returns what that says."""
+    write_atomically(folder / CARD, card.encode())
+    write_atomically(folder / DONE, as_json(report, indent=2))
+    return read_noted(folder / DONE)
 
 
 def require_new(folder: Path) -> None:
@@ -152,8 +165,8 @@ def require_new(folder: Path) -> None:
 
 def require_space(folder: Path, size: int) -> None:
     """Refuse to begin what could not be saved: `size` is in bytes."""
-    place = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
-    free = shutil.disk_usage(place).free
+    parent = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
+    free = shutil.disk_usage(parent).free
     if free < size:
         problem = f"{size / 1e6:,.0f} MB are needed, and {free / 1e6:,.0f} MB are free."
         raise UsageError(problem, "Free some space, or choose another disk with --out.", code="no-space", file=folder)

@@ -12,7 +12,7 @@ from assay.lab.debiasing.attribute_words import AttributeWords
 from assay.lab.debiasing.corpus import Corpus, counterfactual_sentences
 from assay.lab.debiasing.method import DebiasJob, DebiasMethod
 from assay.lab.debiasing.projection import ProjectionFit, ProjectionSettings, Vectors, project
-from assay.lab.debiasing.vectors import Floats, RemovedDirections, split, told
+from assay.lab.debiasing.vectors import Floats, RemovedDirections, probe_accuracies, split
 
 _NOISE = 1e-12  # relative to the largest variance: directions with less are rounding errors
 
@@ -29,27 +29,27 @@ def learnt(
     job: DebiasJob, settings: SentenceSettings, attribute: AttributeWords, corpus: Corpus, vectors: Vectors
 ) -> ProjectionFit:
     """The directions in which sentences differ from the same ones with counterparts of their attribute words."""
-    how = settings.choosing(job.seed)
-    found = counterfactual_sentences(corpus, attribute, how, job.progress)
+    selection = settings.choosing(job.seed)
+    examples = counterfactual_sentences(corpus, attribute, selection, job.progress)
     classes = len(attribute.classes)
-    flat, firsts = vectors([text for texts in found.texts for text in texts])
-    features = flat.reshape(len(found.texts), classes, -1)  # (tuple, class, width)
+    flat, firsts = vectors([text for texts in examples.texts for text in texts])
+    features = flat.reshape(len(examples.texts), classes, -1)  # (tuple, class, width)
     basis, share = sentence_debias(features, settings.components)
     # The probe's test sentences are others than those that it learns from, not other versions of the same.
-    numbers = np.array(found.sentence)
+    numbers = np.array(examples.sentence)
     rest, test = split(np.zeros(numbers.max() + 1, np.int64), job.seed)
     labels = np.tile(np.arange(classes), len(numbers))
     train, tested = (np.flatnonzero(np.repeat(np.isin(numbers, part), classes)) for part in (rest, test))
-    tells = told(flat, firsts, labels, train, tested, basis)
-    held_out = tells["held_out"]
+    accuracies = probe_accuracies(flat, firsts, labels, train, tested, basis)
+    held_out = accuracies["held_out"]
     counts = {
-        "there": {attribute.name: found.there},
+        "there": {attribute.name: examples.available},
         "used": {attribute.name: int(numbers.max()) + 1, "tuples": len(numbers)},
         "split": {"train": len(rest), "test": len(test)},
     }
     accuracy = (held_out["before"], held_out["after"])
     return ProjectionFit(
-        counts, RemovedDirections(basis, accuracy, (0, len(basis)), held_out["majority"], share), tells
+        counts, RemovedDirections(basis, accuracy, (0, len(basis)), held_out["majority"], share), accuracies
     )
 
 

@@ -46,9 +46,9 @@ def sentence_vectors(
     """
     _, torch = libraries()
     distinct = list(dict.fromkeys(texts))
-    place = {text: index for index, text in enumerate(distinct)}
+    row_of = {text: index for index, text in enumerate(distinct)}
     starts = range(0, len(distinct), _AT_ONCE)
-    ids = [each for lo in starts for each in _ids(tokenizer, distinct[lo : lo + _AT_ONCE], length)]
+    ids = [text_ids for lo in starts for text_ids in _ids(tokenizer, distinct[lo : lo + _AT_ONCE], length)]
     vectors = np.zeros((2, len(distinct), model.config.hidden_size), np.float32)
     progress.start(label, len(distinct), "sentences")
     budget = _BUDGET.get(model.device.type, _CPU_BUDGET)
@@ -72,7 +72,7 @@ def sentence_vectors(
     if not np.isfinite(vectors).all():
         problem = "the model gave vectors that are not numbers (NaN or infinite)."
         raise ModelError(problem, "Its weights are damaged.", code="bad-scores")
-    return vectors[:, [place[text] for text in texts]]
+    return vectors[:, [row_of[text] for text in texts]]
 
 
 def padded_inputs(ids: Sequence[Sequence[int]], tokenizer: Any, device: Any) -> dict[str, Tensor]:
@@ -80,9 +80,9 @@ def padded_inputs(ids: Sequence[Sequence[int]], tokenizer: Any, device: Any) -> 
     _, torch = libraries()
     width = max(map(len, ids))
     pad = tokenizer.pad_token_id or 0
-    there = torch.tensor([[1] * len(id_) + [0] * (width - len(id_)) for id_ in ids], device=device)
+    mask = torch.tensor([[1] * len(id_) + [0] * (width - len(id_)) for id_ in ids], device=device)
     rows = torch.tensor([[*id_, *[pad] * (width - len(id_))] for id_ in ids], device=device)
-    return {"input_ids": rows, "attention_mask": there}
+    return {"input_ids": rows, "attention_mask": mask}
 
 
 def head_inputs(tokenizer: Any, device: Any, *, options: bool) -> dict[str, Tensor]:
@@ -103,9 +103,9 @@ def _means_and_firsts(model: Any, inputs: Mapping[str, Tensor]) -> NDArray[np.fl
     _, torch = libraries()
     with torch.inference_mode():
         states = model.base_model(**inputs).last_hidden_state.float()  # (text, token, width)
-        there = inputs["attention_mask"][..., None].to(states)
-        found = torch.stack([(states * there).sum(1) / there.sum(1), states[:, 0]])
-    vectors: NDArray[np.float32] = found.cpu().numpy()
+        mask = inputs["attention_mask"][..., None].to(states)
+        pair = torch.stack([(states * mask).sum(1) / mask.sum(1), states[:, 0]])
+    vectors: NDArray[np.float32] = pair.cpu().numpy()
     return vectors
 
 
@@ -144,8 +144,8 @@ def row_space(matrix: Floats) -> Floats:
     (1, 3)
     """
     _, sizes, basis = np.linalg.svd(matrix, full_matrices=False)
-    kept: Floats = basis[: int((sizes > _ZERO * max(sizes.max(initial=0.0), _ZERO)).sum())]
-    return kept
+    spanned: Floats = basis[: int((sizes > _ZERO * max(sizes.max(initial=0.0), _ZERO)).sum())]
+    return spanned
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ class LinearProbe:
     def score(self, features: Floats, labels: Labels) -> float:
         """The share of features whose class it tells."""
         decisions = features @ self.weights.T
-        told = (decisions[:, 0] > 0).astype(np.int64) if len(self.weights) == 1 else decisions.argmax(axis=1)
-        return float((self.classes[told] == labels).mean())
+        predicted = (decisions[:, 0] > 0).astype(np.int64) if len(self.weights) == 1 else decisions.argmax(axis=1)
+        return float((self.classes[predicted] == labels).mean())
 
 
 def train_probe(features: Floats, labels: Labels) -> LinearProbe:
@@ -171,12 +171,12 @@ def train_probe(features: Floats, labels: Labels) -> LinearProbe:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
-    def fit(wanted: NDArray[np.bool_]) -> tuple[Floats, bool]:
-        machine = LinearSVC(fit_intercept=False, dual=False, random_state=0).fit(features, wanted)
+    def fit(is_class: NDArray[np.bool_]) -> tuple[Floats, bool]:
+        machine = LinearSVC(fit_intercept=False, dual=False, random_state=0).fit(features, is_class)
         return machine.coef_[0], bool(np.max(machine.n_iter_) < machine.max_iter)
 
     classes = np.unique(labels)
-    tasks = [labels == each for each in (classes[1:] if len(classes) == 2 else classes)]
+    tasks = [labels == label for label in (classes[1:] if len(classes) == 2 else classes)]
     with warnings.catch_warnings(), ThreadPoolExecutor(len(tasks)) as threads:
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = list(threads.map(fit, tasks))
@@ -184,22 +184,22 @@ def train_probe(features: Floats, labels: Labels) -> LinearProbe:
     return LinearProbe(np.array(weights), classes, all(converged))
 
 
-def told(
+def probe_accuracies(
     means: Floats, firsts: Floats, labels: Labels, train: Places, test: Places, basis: Floats
 ) -> dict[str, dict[str, float]]:
     """What a new linear probe tells on sentences that nothing was learnt or chosen with: before, after, by guessing.
 
     One of mean vectors, and one of the first tokens' vectors, which heads that choose read.
     """
-    found = {}
+    accuracies = {}
     for name, vectors in {"held_out": means, "first_token": firsts}.items():
         parts = vectors[train], labels[train], vectors[test], labels[test]
-        found[name] = {
+        accuracies[name] = {
             "before": probe_accuracy(*parts, projection_without(basis[:0])),
             "after": probe_accuracy(*parts, projection_without(basis)),
             "majority": majority_rate(labels[test]),
         }
-    return found
+    return accuracies
 
 
 def probe_accuracy(
@@ -224,6 +224,6 @@ def split(labels: Labels, seed: int) -> tuple[Places, Places]:
     """The places of 70% and of 30% of these, the same part of each class."""
     from sklearn.model_selection import train_test_split
 
-    every = np.arange(len(labels))
-    first, second = train_test_split(every, test_size=_TEST_SHARE, random_state=seed % 2**32, stratify=labels)
+    rows = np.arange(len(labels))
+    first, second = train_test_split(rows, test_size=_TEST_SHARE, random_state=seed % 2**32, stratify=labels)
     return first, second

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import quote
@@ -21,7 +22,7 @@ from assay.files.decoding import json_value, require_typed
 from assay.files.opening import read_whole, reason
 from assay.lab.debiasing import METHODS
 from assay.lab.studies.steps import COMPARISON, CompareRuns, RunProbe, scores_of
-from assay.lab.studies.study_file import StudyFile
+from assay.lab.studies.study_file import StudyFile, StudyModel
 from assay.lab.studies.study_record import StudyRecord
 from assay.presentation.elements import (
     CellKind,
@@ -52,7 +53,7 @@ Tasks = Mapping[str, TaskScore | None]
 PREFERRED = ("accuracy", "f1", "em", "log_likelihood")
 """Which of a model's scores is its task score: the first of these that it has."""
 
-MOST_TOLD = 3  # differences in a row
+LARGEST = 3  # differences in a row
 OF_ITEMS = "_differences"
 """How the name of a comparison's table of single items ends: word_differences are those of words."""
 
@@ -66,8 +67,6 @@ HOW = (
 
 @dataclass(frozen=True)
 class StudyRunView:
-    """A finished run of the study, its content under the model's title."""
-
     step: RunProbe
     content: Run
 
@@ -78,31 +77,33 @@ class StudyRunView:
 
 def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: StudyRecord) -> Path | None:
     """Write a study's page, and the page of all runs; return the study's, or None if no run is finished."""
-    asked = [
-        StudyRunView(run, _titled(open_bare(run.folder(out)), label))
-        for run, label in labels(runs, file)
-        if "finished" in record.of(run) and (run.folder(out) / "findings.json").is_file()
-    ]
-    if not asked:
+    views = []
+    for run, title in labels(runs, file):
+        if "finished" in record.of(run) and (run.folder(out) / "findings.json").is_file():
+            content = open_bare(run.folder(out))
+            info = replace(content.info, model=replace(content.info.model, name=title))
+            findings = replace(content.findings, model=title)
+            views.append(StudyRunView(run, replace(content, info=info, findings=findings)))
+    if not views:
         return None
-    asked.sort(key=lambda each: [*probes()].index(each.step.probe))  # stable: models stay in their order
-    everything = render_report([each.content for each in asked], out / "runs")
+    views.sort(key=lambda view: [*probes()].index(view.step.probe))  # stable: models stay in their order
+    everything = render_report([view.content for view in views], out / "runs")
     write_atomically(out / "runs" / "report.html", everything.encode("utf-8", "replace"))
-    page = render(file, asked, record, _compared(out, asked, record))
+    page = render(file, views, record, _comparisons(out, views, record))
     write_atomically(out / "report.html", page.encode("utf-8", "replace"))
     return out / "report.html"
 
 
-def _compared(out: Path, runs: Sequence[StudyRunView], record: StudyRecord) -> dict[str, StudyComparison]:
+def _comparisons(out: Path, runs: Sequence[StudyRunView], record: StudyRecord) -> dict[str, StudyComparison]:
     """The comparisons of these runs as they are now, by the run that is compared."""
     titles = {run.step.name: run.content.model for run in runs}
-    found = {}
-    for known in record.part(CompareRuns.part).values():
-        run, baseline = known["run"], known["baseline"]
-        if "finished" in known and {run, baseline} <= titles.keys() and record.holds(known, (run, baseline)):
-            told = _read(out / CompareRuns.home / run / COMPARISON)
-            found[run] = StudyComparison(run, titles[run], titles[baseline], told)
-    return found
+    comparisons = {}
+    for entry in record.part(CompareRuns.part).values():
+        run, baseline = entry["run"], entry["baseline"]
+        if "finished" in entry and {run, baseline} <= titles.keys() and record.holds(entry, (run, baseline)):
+            path = out / CompareRuns.home / run / COMPARISON
+            comparisons[run] = StudyComparison(run, titles[run], titles[baseline], _read(path))
+    return comparisons
 
 
 class _Difference(TypedDict):
@@ -128,8 +129,8 @@ def _read(path: Path) -> _ComparisonJson:
     try:
         content: _ComparisonJson = json_value(read_whole(path))
         require_typed(content, _ComparisonJson)
-        for each in content["differences"]:
-            Difference.from_json(each)
+        for difference in content["differences"]:
+            Difference.from_json(difference)
     except (OSError, ValueError, TypeError) as error:
         remedy = "Remove its folder; the same command then compares these runs again."
         raise DataError(f"cannot be read ({reason(error)}).", remedy, code="unreadable-file", file=path) from None
@@ -141,36 +142,35 @@ def labels(runs: Sequence[RunProbe], file: StudyFile) -> list[tuple[RunProbe, st
 
     Where a model is asked a probe several times, the label also says what differs.
     """
-    places = [*file.models]
-    found = []
-    for run in sorted(runs, key=lambda run: places.index(run.model)):
+    order = [*file.models]
+    labelled = []
+    for run in sorted(runs, key=lambda run: order.index(run.model)):
         apart = [run.runs.name] if run.runs.name else []
         apart += [f"{key}={value}" for key, value in run.varied.items()]
         title = file.models[run.model].title
-        found.append((run, f"{title} ({', '.join(apart)})" if apart else title))
-    return found
+        labelled.append((run, f"{title} ({', '.join(apart)})" if apart else title))
+    return labelled
 
 
 def render(
     file: StudyFile, runs: Sequence[StudyRunView], record: StudyRecord, compared: Mapping[str, StudyComparison]
 ) -> str:
-    """The page as text."""
-    tasks = _tasks(file, record)
-    asked = dict.fromkeys(run.step.probe for run in runs)
+    scores = {name: scores_of(record.part("models").get(name, {}).get("scores")) for name in file.models}
+    tasks = {name: task_score(scores[name], scores.get(file.baseline(name) or "", {})) for name in scores}
     parts = [
-        _part(f"p{number}", [run for run in runs if run.step.probe == probe], file, tasks, compared)
-        for number, probe in enumerate(asked, 1)
+        _part(f"p{number}", list(views), file, tasks, compared)
+        for number, (_, views) in enumerate(groupby(runs, key=lambda run: run.step.probe), 1)
     ]
     script, digest = script_and_digest()
-    done = {name: known for part in ("models", "runs", "comparisons") for name, known in record.part(part).items()}
+    entries = {name: entry for part in ("models", "runs", "comparisons") for name, entry in record.part(part).items()}
     page = environment().get_template("study.html")
     return page.render(
         study=file,
         models=ElementRenderer("models").sections([Section([_models(file, record, tasks)])]),
         parts=parts,
         record=record.content,
-        failed={name: str(known["error"]["problem"]) for name, known in done.items() if known.get("error")},
-        seconds=sum(known.get("seconds", 0.0) for known in done.values()),
+        failed={name: str(entry["error"]["problem"]) for name, entry in entries.items() if entry.get("error")},
+        seconds=sum(entry.get("seconds", 0.0) for entry in entries.values()),
         script=script,
         script_digest=digest,
     )
@@ -186,12 +186,16 @@ def _part(
         [compared[run.step.name] for run in runs if run.step.name in compared],
         [estimate for headline in headlines for estimate in headline],
     )
+    judged = Counter(str(run.findings.verdict.says) for run in contents if run.findings.verdict)
+    verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
+    sentences: list[Text] = [changes.text] if changes else []
+    sentences += [f"Verdicts: {verdicts}."] if verdicts else []
     return {
         "anchor": anchor,
         "runs": runs,
-        "found": view.text(_found(contents, changes)),
+        "found": view.text(join_texts(sentences, " ")),
         "template": RunView(contents[0], anchor),
-        "of_study": view.sections(of_study([_made(run, file, tasks[run.step.model]) for run in runs])),
+        "of_study": view.sections(of_study([_study_run(run, file, tasks[run.step.model]) for run in runs])),
         "changes": changes,
         "changed": view.sections([Section([changes.summary])] if changes else []),
         "beside": estimates_across_runs(contents, headlines) if several else None,
@@ -199,35 +203,19 @@ def _part(
     }
 
 
-def _found(runs: Sequence[Run], changes: ProbeChanges | None) -> Text:
-    """What was found: the clear differences, and the verdicts of the runs."""
-    judged = Counter(str(run.findings.verdict.says) for run in runs if run.findings.verdict)
-    verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
-    said: list[Text] = [f"Verdicts: {verdicts}."] if verdicts else []
-    return join_texts([*([changes.found] if changes else []), *said], " ")
-
-
-def _made(run: StudyRunView, file: StudyFile, task: TaskScore | None) -> StudyRun:
+def _study_run(run: StudyRunView, file: StudyFile, task: TaskScore | None) -> StudyRun:
     name = run.step.model
     baseline = file.baseline(name)
     methods = [
         f"{METHODS[model.value].title}{f' ({model.attribute})' if model.attribute else ''}"
         for model in file.methods(name)
     ]
-    sources, compared_with = (
-        [model.name for model in file.above(name)],
-        file.models[baseline].title if baseline else None,
-    )
-    return StudyRun(run.content, name, sources, "; ".join(methods), compared_with, task)
+    sources = [model.name for model in file.above(name)]
+    title = file.models[baseline].title if baseline else None
+    return StudyRun(run.content, name, sources, "; ".join(methods), title, task)
 
 
 # --- the models
-
-
-def _tasks(file: StudyFile, record: StudyRecord) -> Tasks:
-    """What each model scores at its task, beside its baseline."""
-    scores = {name: scores_of(record.part("models").get(name, {}).get("scores")) for name in file.models}
-    return {name: task_score(own, scores.get(file.baseline(name) or "", {})) for name, own in scores.items()}
 
 
 def task_score(scores: Mapping[str, Estimate], before: Mapping[str, Estimate]) -> TaskScore | None:
@@ -237,26 +225,26 @@ def task_score(scores: Mapping[str, Estimate], before: Mapping[str, Estimate]) -
 
 
 def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
-    """The table of models, in the file's order."""
     rows, lines = [], []
     for name, model in file.models.items():
-        known, task, made = record.part("models").get(name, {}), tasks[name], _made_words(name, file)
-        seconds, error = known.get("seconds"), (known.get("error") or {}).get("problem")
+        entry, task, origin = record.part("models").get(name, {}), tasks[name], _origin(model, file)
+        seconds, error = entry.get("seconds"), (entry.get("error") or {}).get("problem")
         before = file.baseline(name)
         baseline = file.models[before].title if before else None
         change = task.change if task else None
         title: Text = Verbatim(model.title)
-        if "finished" in known:
+        if "finished" in entry:
             title = PageLink(title, f"models/{quote(name, safe='')}/README.md")
         failed: list[Text] = [" ", Strong("failed:"), " ", Verbatim(error)] if error else []
         score: Text = [f"{task.metric.replace('_', ' ')} ", task_score_text(task)] if task else ""
         signed = "" if change is None else NumberText(f"{'+' if change > 0 else ''}{format_number(change)}")
         spent = "" if seconds is None else seconds
-        rows.append(TableRow([title, [Verbatim(made), *failed], score, Verbatim(baseline or ""), signed, spent]))
-        e = task.score if task else None
-        numbers: list[Cell] = [e.value, e.low, e.high] if e else [None] * 3
-        named: list[Cell] = [name, model.title, made, task.metric if task else None]
+        rows.append(TableRow([title, [Verbatim(origin), *failed], score, Verbatim(baseline or ""), signed, spent]))
+        estimate = task.score if task else None
+        numbers: list[Cell] = [estimate.value, estimate.low, estimate.high] if estimate else [None] * 3
+        named: list[Cell] = [name, model.title, origin, task.metric if task else None]
         lines.append([*named, *numbers, baseline, change, seconds])
+    heads = ("model", "how it was made", "task score", "baseline", "change")
     columns = ("name", "title", "made", "metric", "score", "low", "high", "baseline", "change", "seconds")
     return DisplayTable(
         title="The models and their task scores",
@@ -265,22 +253,15 @@ def _models(file: StudyFile, record: StudyRecord, tasks: Tasks) -> DisplayTable:
         data=Data(columns, lines),
         file="study-models",
         anchor="table",
-        columns=[
-            *(
-                TableColumn(head, CellKind.TEXT)
-                for head in ("model", "how it was made", "task score", "baseline", "change")
-            ),
-            TableColumn("seconds", CellKind.COUNT),
-        ],
+        columns=[*(TableColumn(head, CellKind.TEXT) for head in heads), TableColumn("seconds", CellKind.COUNT)],
         groups=[RowGroup(rows)],
         sort=TableTools.NONE,
         filter=TableTools.NONE,
     )
 
 
-def _made_words(name: str, file: StudyFile) -> str:
+def _origin(model: StudyModel, file: StudyFile) -> str:
     """How a model was made, in a few words."""
-    model = file.models[name]
     if model.spec:
         return f"ready: {model.spec}"
     source = file.models[model.source or ""].title
@@ -288,12 +269,6 @@ def _made_words(name: str, file: StudyFile) -> str:
         return f"{source}, trained {'further' if model.train == 'mask' else f'for {model.train} questions'}"
     about = f", {model.attribute}" if model.attribute else ""
     return f"{source}, debiased: {METHODS[model.value].title}{about}"
-
-
-def _titled(content: Run, title: str) -> Run:
-    """A run with the study's title for its model."""
-    info = replace(content.info, model=replace(content.info.model, name=title))
-    return replace(content, info=info, findings=replace(content.findings, model=title))
 
 
 # --- models against those that they are compared with, on what both were asked
@@ -306,7 +281,7 @@ class StudyComparison:
     run: str
     model: str
     baseline: str
-    told: _ComparisonJson
+    content: _ComparisonJson
 
     @property
     def link(self) -> str:
@@ -314,13 +289,13 @@ class StudyComparison:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        found = (Difference.from_json(each) for each in self.told["differences"])
-        return [replace(each, model=self.model, baseline=self.baseline) for each in found]
+        differences = map(Difference.from_json, self.content["differences"])
+        return [replace(difference, model=self.model, baseline=self.baseline) for difference in differences]
 
     @property
     def items(self) -> tuple[int, int] | None:
         """How many single items (words) changed clearly, and how many were tested."""
-        tables = [rows for name, rows in self.told["tables"].items() if name.endswith(OF_ITEMS)]
+        tables = [rows for name, rows in self.content["tables"].items() if name.endswith(OF_ITEMS)]
         tested = [claimed for rows in tables for row in rows if (claimed := is_claimed(row)) is not None]
         return (sum(tested), len(tested)) if tables else None
 
@@ -329,7 +304,7 @@ class StudyComparison:
 class ProbeChanges:
     """A probe's comparisons: what they found, a row for each model, and the differences of its headline numbers."""
 
-    found: Text
+    text: Text
     summary: DisplayTable
     differences: DisplayTable
 
@@ -339,53 +314,54 @@ def changes_of(compared: Sequence[StudyComparison], headline: Sequence[Estimate]
     if not compared:
         return None
     chosen = {key_of(estimate) for estimate in headline}
-    found = [difference for own in compared for difference in own.differences if key_of(difference.change) in chosen]
+    differences = [difference for comparison in compared for difference in comparison.differences]
+    listed = [difference for difference in differences if key_of(difference.change) in chosen]
     chart = {"title": "Differences in the headline numbers on the same questions", "anchor": "against-each"}
-    probe = found[0].probe if found else ""
-    differences = differences_block(found, several=True, file=f"{probe}-differences", **chart)
-    return ProbeChanges(_in_all(compared), _summary(compared), differences)
+    probe = listed[0].probe if listed else ""
+    block = differences_block(listed, several=True, file=f"{probe}-differences", **chart)
+    return ProbeChanges(_in_all(compared, differences), _summary(compared), block)
 
 
-def _in_all(compared: Sequence[StudyComparison]) -> Text:
+def _in_all(compared: Sequence[StudyComparison], differences: Sequence[Difference]) -> Text:
     """How many differences were tested in all comparisons, how many are clear, and the largest clear one."""
-    tested, clear = tested_and_clear([difference for own in compared for difference in own.differences])
-    changed = [own for each in compared if (own := each.items)]
+    tested, clear = tested_and_clear(differences)
     items = ""
-    if changed:
-        some, all_ = (sum(own[place] for own in changed) for place in (0, 1))
-        items = f" {format_count(some) if some else 'None'} of {format_count(all_)} {_items(compared)} changed clearly."
+    if changed := [counts for comparison in compared if (counts := comparison.items)]:
+        n_changed, n_tested = map(sum, zip(*changed, strict=True))
+        share = f"{format_count(n_changed) if n_changed else 'None'} of {format_count(n_tested)}"
+        items = f" {share} {_items_name(compared)} changed clearly."
     if not clear:
         none = f"{plural(tested, 'difference')} tested, none clear." if tested else "No difference could be tested."
         return f"{none}{items}"
-    worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
-    largest: Text = [Verbatim(clear[0].model), ", ", _told(clear[0])]
-    counts = f"{plural(tested, 'difference')} tested, {format_count(len(clear))} clear: {better} better, {worse} worse."
-    return [f"{counts} The largest: ", largest, f".{items}"]
+    worse, better = _worse_and_better(clear)
+    largest: Text = [Verbatim(clear[0].model), ", ", _values(clear[0])]
+    summary = f"{plural(tested, 'difference')} tested, {format_count(len(clear))} clear"
+    return [f"{summary}: {better} better, {worse} worse. The largest: ", largest, f".{items}"]
 
 
-def _items(compared: Sequence[StudyComparison]) -> str:
+def _items_name(compared: Sequence[StudyComparison]) -> str:
     """What single items are called, such as words; empty if no comparison has any."""
-    tables = (name for each in compared for name in each.told["tables"] if name.endswith(OF_ITEMS))
+    tables = (name for comparison in compared for name in comparison.content["tables"] if name.endswith(OF_ITEMS))
     return next((f"{name.removesuffix(OF_ITEMS)}s" for name in tables), "")
 
 
 def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
-    items = _items(compared)
+    items = _items_name(compared)
     rows, lines = [], []
-    for each in compared:
-        tested, clear = tested_and_clear(each.differences)
-        worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
+    for comparison in compared:
+        tested, clear = tested_and_clear(comparison.differences)
+        worse, better = _worse_and_better(clear)
         changed: list[TableCell] = [
-            f"{format_count(each.items[0])} of {format_count(each.items[1])}" if each.items else ""
+            f"{format_count(comparison.items[0])} of {format_count(comparison.items[1])}" if comparison.items else ""
         ]
-        told = join_texts([_told(d) for d in clear[:MOST_TOLD]], "; ")
+        largest = join_texts([_values(d) for d in clear[:LARGEST]], "; ")
         if not tested:
-            told = join_texts([Verbatim(note) for note in each.told["notes"]], "; ")
-        names: list[TableCell] = [Verbatim(each.model), Verbatim(each.baseline)]
+            largest = join_texts([Verbatim(note) for note in comparison.content["notes"]], "; ")
+        names: list[TableCell] = [Verbatim(comparison.model), Verbatim(comparison.baseline)]
         counts: list[TableCell] = [tested, len(clear), worse, better, *(changed if items else ())]
-        rows.append(TableRow([*names, *counts, told, PageLink("page", each.link)]))
-        line: list[Cell] = [each.run, each.model, each.baseline, tested, len(clear), worse, better]
-        lines.append([*line, *(each.items or (None, None))])
+        rows.append(TableRow([*names, *counts, largest, PageLink("page", comparison.link)]))
+        line: list[Cell] = [comparison.run, comparison.model, comparison.baseline, tested, len(clear), worse, better]
+        lines.append([*line, *(comparison.items or (None, None))])
     heads = ("differences tested", "clear", "worse", "better", *([f"{items} changed"] if items else []))
     columns = ("run", "model", "compared_with", "tested", "clear", "worse", "better")
     more = f" {items.capitalize()} changed: how many changed clearly, of those tested." if items else ""
@@ -393,7 +369,7 @@ def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
         title="What changed relative to the baseline",
         how=HOW + more,
         data=Data((*columns, f"{items or 'items'}_clear", f"{items or 'items'}_tested"), lines),
-        file=f"{compared[0].told['probe'] or 'study'}-against",
+        file=f"{compared[0].content['probe'] or 'study'}-against",
         anchor="against",
         columns=[
             *(TableColumn(head, CellKind.TEXT) for head in ("model", "baseline")),
@@ -406,13 +382,12 @@ def _summary(compared: Sequence[StudyComparison]) -> DisplayTable:
     )
 
 
-def _told(difference: Difference) -> Text:
-    return [
-        *about(difference),
-        ": ",
-        NumberText(f"{format_number(difference.before)} to {format_number(difference.after)}"),
-    ]
+def _values(difference: Difference) -> Text:
+    values = f"{format_number(difference.before)} to {format_number(difference.after)}"
+    return [*about(difference), ": ", NumberText(values)]
 
 
-def _direction(difference: Difference) -> float:
-    return (difference.worse.value or 0.0) if difference.worse is not None else 0.0
+def _worse_and_better(clear: Sequence[Difference]) -> tuple[int, int]:
+    """How many differences are for the worse, and how many for the better."""
+    directions = [(difference.worse and difference.worse.value) or 0.0 for difference in clear]
+    return sum(direction > 0 for direction in directions), sum(direction < 0 for direction in directions)

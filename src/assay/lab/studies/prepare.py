@@ -21,7 +21,7 @@ from assay.lab.studies.step_context import StepContext, StudyActions
 from assay.lab.studies.steps import RunProbe, Step
 from assay.lab.studies.study_file import PACKAGED, Entry, RunsEntry, StudyFile, StudyModel
 from assay.lab.training import kind_of
-from assay.lab.training.choice_data import labels_file
+from assay.lab.training.choice import labels_file
 from assay.models import is_name, known_names
 from assay.models.base import ModelSpec, Options
 from assay.probes import method_of, probes
@@ -30,14 +30,14 @@ from assay.probes.base import Prepared as Questions
 
 @dataclass(frozen=True)
 class ReadyModel:
-    """A model that need not be made: its name for assay, what tells it apart, and what was found of it.
+    """A model that need not be made: its name for assay, what tells it apart, and its spec once it was found.
 
     A hub's is not fetched for this, and is told apart by its name there, fetched or not: pin a revision in it.
     """
 
     spec: str
     identity: str
-    found: ModelSpec | None
+    model_spec: ModelSpec | None
 
 
 @dataclass
@@ -86,11 +86,10 @@ class Study:
         return step.recipe
 
     def fetch(self, models: Sequence[StudyModel]) -> None:
-        """Find ready models wherever they are."""
         for model in models:
             ready = self.ready[model.name]
-            if ready.found is None:
-                self.ready[model.name] = replace(ready, found=self._find(model, ready.spec))
+            if ready.model_spec is None:
+                self.ready[model.name] = replace(ready, model_spec=self._find(model, ready.spec))
 
     def abilities(self, model: StudyModel) -> frozenset[str] | None:
         """What a ready model can do: the built-in one and those in folders are found at once, a hub's when fetched."""
@@ -102,10 +101,10 @@ class Study:
             is_path = rest.startswith((".", "/", "~"))
             folder = self.file.toml.path.resolve().parent / Path(rest).expanduser()
             spec = f"{kind}:{folder.resolve()}" if is_path else model.value
-            found = self._find(model, spec) if is_path or not colon else None
-            self.ready[model.name] = ReadyModel(spec, found.digest if found else spec, found)
-        known = self.ready[model.name].found
-        return None if known is None else known.abilities
+            model_spec = self._find(model, spec) if is_path or not colon else None
+            self.ready[model.name] = ReadyModel(spec, model_spec.digest if model_spec else spec, model_spec)
+        model_spec = self.ready[model.name].model_spec
+        return None if model_spec is None else model_spec.abilities
 
     def _find(self, model: StudyModel, spec: str) -> ModelSpec:
         try:
@@ -115,35 +114,41 @@ class Study:
 
     # --- files
 
-    def place(self, written: str, key: str, entry: Entry) -> Path:
+    def find_file(self, name: str, key: str, entry: Entry) -> Path:
         """A file or folder that an entry names; a packed form of it (.gz, .xz) will do."""
-        path = Path(written).expanduser()
+        path = Path(name).expanduser()
         for folder in self.folders:
             for suffix in ("", *PACKED):
-                found = folder / f"{path}{suffix}"
-                if found.exists():
-                    return found
-        where = " or ".join(map(str, self.folders))
-        remedy = f"Put it there, or name the folder that contains {written}: --data DIR."
+                candidate = folder / f"{path}{suffix}"
+                if candidate.exists():
+                    return candidate
+        searched = " or ".join(map(str, self.folders))
+        remedy = f"Put it there, or name the folder that contains {name}: --data DIR."
         if path.is_absolute():
-            where, remedy = str(path.parent), "Check the name."
-        problem = f'"{key}" is {written!r}, but there is no such file or folder in {where}.'
+            searched, remedy = str(path.parent), "Check the name."
+        problem = f'"{key}" is {name!r}, but there is no such file or folder in {searched}.'
         raise entry.error(problem, remedy, key, code="missing-file")
 
     def official_data(self, probe: str, runs: RunsEntry) -> Path | None:
         """The official data that a run needs, if it needs any."""
         if runs.data is not None:
-            return self.place(runs.data, "data", runs)
+            return self.find_file(runs.data, "data", runs)
         return self.folders[0] if probes()[probe].official(runs.preset, runs.limit) else None
 
     def digest(self, path: Path) -> str:
         """The digest of a file's content, with that of its labels; or of all files in a folder by their names."""
         if path not in self._digests:
-            self._digests[path] = _digest(path)
+            labels = labels_file(path) if path.is_file() else None
+            files = _files(path) if labels is None else [path, labels]
+            if files == [path]:
+                self._digests[path] = digest_of_file(path)
+            else:
+                names = [file.name if path.is_file() else file.relative_to(path).as_posix() for file in files]
+                lines = [f"{digest_of_file(file)}  {name}\n" for file, name in zip(files, names, strict=True)]
+                self._digests[path] = hashlib.sha256("".join(lines).encode()).hexdigest()
         return self._digests[path]
 
     def size(self, path: Path) -> int:
-        """Bytes on disk."""
         return sum(file.stat().st_size for file in _files(path))
 
     # --- questions
@@ -151,20 +156,16 @@ class Study:
     def questions(self, run: RunProbe) -> Questions:
         """What a run asks; set up once for all runs with the same questions, since that may read large files."""
         others = {self.spec(name): self.schedule.abilities[name] for name in run.needs[1:]}
-        expected = _ExpectedAsk(self._expected(run), others)
+        usable, abilities = probes()[run.probe].abilities, self.schedule.abilities[run.model]
+        if abilities is None:  # not known yet: all that the probe could use of it
+            form = run.settings.get("form")
+            able = usable | {"choice", "fill", "embed"}
+            abilities = (able - usable) | {form} if form in usable else able
+        expected = _ExpectedAsk(abilities, others)
         key = repr((run.probe, run.request, sorted(expected.abilities), others))
         if key not in self._questions:
             self._questions[key] = method_of(run.probe).prepare(run.request, expected)
         return self._questions[key]
-
-    def _expected(self, run: RunProbe) -> frozenset[str]:
-        """What the model of a run can do; where that is not known yet, all that the probe could use of it."""
-        known, asked = self.schedule.abilities[run.model], probes()[run.probe].abilities
-        if known is not None:
-            return known
-        form = run.settings.get("form")
-        able = asked | {"choice", "fill", "embed"}
-        return (able - asked) | {form} if form in asked else able
 
 
 def prepare(
@@ -186,43 +187,30 @@ def prepare(
     return study
 
 
-def _folders(file: StudyFile, given: str | Path | None) -> list[Path]:
+def _folders(file: StudyFile, option: str | Path | None) -> list[Path]:
     """The data folder, then the study file's: that of those that come with assay holds nothing else.
 
     `given` (--data) comes before what the file says, and that before the usual data folder (ASSAY_DATA).
     """
     path = file.toml.path
-    own = path.resolve().parent
+    file_folder = path.resolve().parent
     folder = data_folder().resolve()
-    if given is not None:
-        folder = Path(given).expanduser().resolve()
+    if option is not None:
+        folder = Path(option).expanduser().resolve()
         if not folder.is_dir():
             remedy = "Name the folder of the study's data: --data DIR."
             raise DataError("there is no such folder.", remedy, file=folder, code="missing-file", key="data")
     elif file.data is not None:
-        folder = (own / Path(file.data).expanduser()).resolve()
+        folder = (file_folder / Path(file.data).expanduser()).resolve()
         if not folder.is_dir():
             problem = f'"data" is {file.data!r}, but {folder} is not a folder.'
             remedy = "Name another one with --data DIR."
             raise file.toml.error(problem, remedy, "study", "data", code="missing-file")
-    return [folder] if path.parent == PACKAGED else [folder, own]
+    return [folder] if path.parent == PACKAGED else [folder, file_folder]
 
 
-def _files(place: Path) -> list[Path]:
-    """A file, or all files in a folder."""
-    return [place] if place.is_file() else sorted(file for file in place.rglob("*") if file.is_file())
-
-
-def _digest(place: Path) -> str:
-    labels = labels_file(place) if place.is_file() else None
-    files = _files(place) if labels is None else [place, labels]
-    if files == [place]:
-        return digest_of_file(place)
-    hasher = hashlib.sha256()
-    for file in files:
-        name = file.name if place.is_file() else file.relative_to(place).as_posix()
-        hasher.update(f"{digest_of_file(file)}  {name}\n".encode())
-    return hasher.hexdigest()
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
 
 
 @dataclass(frozen=True)
@@ -234,8 +222,8 @@ class _ExpectedAsk:
     ways: tuple[str, ...] = ()
 
     def of(self, model: str) -> _ExpectedAsk:
-        known = self.others.get(model)
-        return _ExpectedAsk(frozenset({"fill", "mask"}) if known is None else known, {})
+        abilities = self.others.get(model)
+        return _ExpectedAsk(frozenset({"fill", "mask"}) if abilities is None else abilities, {})
 
     def keep(self, arrays: Arrays) -> str:
         return digest_of_arrays(arrays)

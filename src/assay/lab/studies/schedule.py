@@ -72,20 +72,20 @@ def schedule_of(file: StudyFile, ready: Callable[[StudyModel], frozenset[str] | 
 
 def _abilities(models: Sequence[StudyModel], ready: Callable[[StudyModel], frozenset[str] | None]) -> Known:
     """What models can do, as far as it is known. Sources come first."""
-    found: dict[str, frozenset[str] | None] = {}
+    abilities: dict[str, frozenset[str] | None] = {}
     for model in models:
         if model.spec:
-            found[model.name] = ready(model)
+            abilities[model.name] = ready(model)
         elif model.train:
-            found[model.name] = KINDS[model.train].abilities
+            abilities[model.name] = KINDS[model.train].abilities
         elif METHODS[model.value].folded:
-            before = found[model.source or ""]
+            before = abilities[model.source or ""]
             several = before is not None and len(before & KINDS.keys()) > 1  # a folder has one of the built-in model's
             head = str(model.settings.get("head", getattr(METHODS[model.value].settings, "head", None)))
-            found[model.name] = KINDS[head].abilities if several and head in KINDS else before
+            abilities[model.name] = KINDS[head].abilities if several and head in KINDS else before
         else:
-            found[model.name] = KINDS["mask"].abilities
-    return found
+            abilities[model.name] = KINDS["mask"].abilities
+    return abilities
 
 
 def _require_model(name: str, key: str, models: Collection[str], entry: Entry) -> None:
@@ -131,19 +131,19 @@ def _require_makeable(model: StudyModel, abilities: Known) -> None:
 
 
 def _runs(file: StudyFile, abilities: Known, notes: list[str]) -> list[RunProbe]:
-    found: dict[str, RunProbe] = {}
+    runs_by_folder: dict[str, RunProbe] = {}
     for runs in file.runs:
         for probe in runs.probes:
             for model in _chosen(runs, probe, file, abilities, notes):
                 for values in product(*runs.vary.values()):
                     run = _run(runs, probe, model, dict(zip(runs.vary, values, strict=True)), file)
                     folder = run.name.casefold()  # as systems see it that ignore capitals
-                    if folder in found:
-                        problem = f"{run.name} is already defined in {said(found[folder].runs.place)}."
+                    if folder in runs_by_folder:
+                        problem = f"{run.name} is already defined in {said(runs_by_folder[folder].runs.key_path)}."
                         remedy = 'Give one of them a name, which is added to its folders: name = "…".'
                         raise runs.error(problem, remedy, code="duplicate")
-                    found[folder] = run
-    return list(found.values())
+                    runs_by_folder[folder] = run
+    return list(runs_by_folder.values())
 
 
 def _chosen(runs: RunsEntry, probe: str, file: StudyFile, abilities: Known, notes: list[str]) -> list[str]:
@@ -167,7 +167,7 @@ def _chosen(runs: RunsEntry, probe: str, file: StudyFile, abilities: Known, note
         if does is None or not does.isdisjoint(answered):
             able.append(name)
             continue
-        needed = " or ".join(each for each in answered if each not in ENDPOINT_ABILITIES)
+        needed = " or ".join(ability for ability in answered if ability not in ENDPOINT_ABILITIES)
         if named[name]:
             trained = " or ".join(f'train = "{word}"' for word in answered if word in KINDS) or "see docs/own-model.md"
             problem = f"{probe} needs a model that can answer {needed} questions, but {name} cannot."
@@ -191,26 +191,26 @@ def _run(runs: RunsEntry, probe: str, model: str, varied: Mapping[str, str], fil
         elif name.partition(":")[0] not in kinds():
             neither = "which is neither a model of this study nor a model name"
             remedy = f'For example {key} = "{next(iter(file.models))}", or "builtin".'
-            place = "vary" if key in varied else "settings"
+            section = "vary" if key in varied else "settings"
             problem = f'"{key}" is {name!r}, {neither}{suggest(name, file.models)}'
-            raise runs.error(problem, remedy, place, code="unknown-model", key=key)
+            raise runs.error(problem, remedy, section, code="unknown-model", key=key)
     return run
 
 
 def _pairs(runs: Sequence[RunProbe], file: StudyFile, abilities: Known, notes: list[str]) -> list[CompareRuns]:
     """Every run with that of its model's baseline, where both are asked the same."""
-    asked = {(run.model, *run.asked): run for run in runs}
-    found = []
+    runs_by_questions = {(run.model, *run.questions_key): run for run in runs}
+    pairs = []
     for run in runs:
-        other = asked.get((file.baseline(run.model), *run.asked))
-        if other is None:
+        baseline = runs_by_questions.get((file.baseline(run.model), *run.questions_key))
+        if baseline is None:
             continue
-        does = [able & probes()[run.probe].abilities for each in (run, other) if (able := abilities[each.model])]
-        if len(does) == 2 and not does[0] & does[1]:
-            notes.append(f"{run.name} is not compared with {other.name}: the two are asked in different forms")
+        first, second = abilities[baseline.model], abilities[run.model]
+        if first and second and not first & second & probes()[run.probe].abilities:
+            notes.append(f"{run.name} is not compared with {baseline.name}: the two are asked in different forms")
             continue
-        found.append(CompareRuns(f"compare--{run.name}", (other.name, run.name), other, run))
-    return found
+        pairs.append(CompareRuns(f"compare--{run.name}", (baseline.name, run.name), baseline, run))
+    return pairs
 
 
 def _models_and_runs(models: Sequence[StudyModel], runs: Sequence[RunProbe]) -> list[Step]:

@@ -98,17 +98,17 @@ class StepProcesses:
 
     def take(self, step: Step, folder: Path) -> None:
         context = get_context("spawn")  # a fork would share what a GPU's driver cannot share
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(target=_do, args=(there, self.work, step, folder), name=f"assay study {step.name}")
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=_do, args=(sender, self.work, step, folder), name=f"assay study {step.name}")
         with _threads(self.jobs):
             process.start()
-        there.close()
-        self._running[here] = (process, step)
+        sender.close()
+        self._running[receiver] = (process, step)
 
     def done(self) -> tuple[Step, Outcome]:
         """The next step that is done, with what came of it; waits for it. Only where one was taken."""
-        told = wait(self._running)
-        ready = next(connection for connection in self._running if connection in told)
+        finished = wait(self._running)
+        ready = next(connection for connection in self._running if connection in finished)
         process, step = self._running.pop(ready)
         outcome: Outcome | None = None
         with suppress(EOFError):  # it may end without a word
@@ -120,7 +120,7 @@ class StepProcesses:
     def __enter__(self) -> StepProcesses:
         return self
 
-    def __exit__(self, *why: object) -> None:
+    def __exit__(self, *error: object) -> None:
         """End what still runs; the same study goes on from what it stored."""
         for process, _ in self._running.values():
             process.terminate()
@@ -128,10 +128,10 @@ class StepProcesses:
             process.join()
 
 
-def _do(told: Connection, work: StepContext, step: Step, folder: Path) -> None:
+def _do(sender: Connection, work: StepContext, step: Step, folder: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who began this process ends it
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    told.send(work.attempt(step, folder, SilentProgress()))
+    sender.send(work.attempt(step, folder, SilentProgress()))
 
 
 def _end_with_parent() -> None:
@@ -143,11 +143,11 @@ def _end_with_parent() -> None:
 
 
 def _lost(code: int) -> ModelError:
-    how = f"exit code {code}"
+    ending = f"exit code {code}"
     with suppress(ValueError):
-        how = signal.Signals(-code).name
+        ending = signal.Signals(-code).name
     remedy = "It may have run out of memory: try again with fewer --jobs."
-    return ModelError(f"its process ended without a result ({how}).", remedy, code="step-failed")
+    return ModelError(f"its process ended without a result ({ending}).", remedy, code="step-failed")
 
 
 @contextmanager

@@ -75,8 +75,8 @@ class Step(ABC):
     def _content(self, study: Study) -> dict[str, Any]: ...
 
     @abstractmethod
-    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
-        """Whether its folder is whole; `known` is what study.json says."""
+    def is_done(self, folder: Path, entry: Mapping[str, Any]) -> bool:
+        """Whether its folder is whole; `entry` is what study.json says of it."""
 
     def can_go_on(self, work: StepContext, folder: Path) -> bool:
         """Whether what was begun may be gone on with."""
@@ -108,7 +108,7 @@ class MakeModel(Step):
 
     def _content(self, study: Study) -> dict[str, Any]:
         model = self.model
-        self.files = {key: study.place(written, key, model) for key, written in model.files.items()}
+        self.files = {key: study.find_file(name, key, model) for key, name in model.files.items()}
         self._check()
         self.size = {"bytes": sum(study.size(self.files[key]) for key in ("data", "corpus") if key in self.files)}
         self.seed = study.file.seed if model.seed is None else model.seed
@@ -139,8 +139,8 @@ class MakeModel(Step):
         except UsageError as error:
             raise model.error(error.problem, error.remedy, key, code=error.code, key=error.key) from None
 
-    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
-        return _is_made(folder) and "digest" in known
+    def is_done(self, folder: Path, entry: Mapping[str, Any]) -> bool:
+        return _is_made(folder) and "digest" in entry
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -156,18 +156,17 @@ class MakeModel(Step):
         return f"model  {self.name}: {model.source} debiased by {model.value}{about}, {large} of text"
 
     def do(self, work: StepContext, folder: Path, progress: Progress) -> dict[str, Any]:
-        scores = None
+        model, files, scores = self.model, self.files, None
         if not _is_made(folder):  # it may only lack its note
-            common = {"settings": dict(self.model.settings), "seed": self.seed}
-            common |= {"device": work.device, "dtype": work.dtype, "progress": progress}
-            scores = (self._train if self.model.train else self._debias)(work, folder, common)
-        found = work.makers.find(work.specs[self.name], Options(device="cpu"))
-        return {"digest": found.digest, "scores": scores or _object(folder / "assay.json").get("scores")}
-
-    def _train(self, work: StepContext, folder: Path, common: dict[str, Any]) -> None:
-        model, files = self.model, self.files
-        more = {"preset": model.preset, "evaluation": files.get("eval"), "resume": True}
-        work.makers.train(model.value, work.specs[model.source or ""], files["data"], folder, **more, **common)
+            common: dict[str, Any] = {"settings": dict(model.settings), "seed": self.seed, "device": work.device}
+            common |= {"dtype": work.dtype, "progress": progress}
+            if model.train:
+                common |= {"preset": model.preset, "evaluation": files.get("eval"), "resume": True}
+                work.makers.train(model.value, work.specs[model.source or ""], files["data"], folder, **common)
+            else:
+                scores = self._debias(work, folder, common)
+        spec = work.makers.find(work.specs[self.name], Options(device="cpu"))
+        return {"digest": spec.digest, "scores": scores or _object(folder / "assay.json").get("scores")}
 
     def _debias(self, work: StepContext, folder: Path, common: dict[str, Any]) -> Mapping[str, Any] | None:
         """Returns the model's scores with their intervals; the method itself keeps values alone."""
@@ -176,9 +175,11 @@ class MakeModel(Step):
         evaluate = None
         if head is not None and "eval" in files:
 
-            def evaluate(made: Path) -> dict[str, float]:
-                seen.append(work.makers.evaluate(head, made, files["eval"], work.device))
-                return {name: each.value for name, each in scores_of(seen[-1]).items() if each.value is not None}
+            def evaluate(result: Path) -> dict[str, float]:
+                seen.append(work.makers.evaluate(head, result, files["eval"], work.device))
+                return {
+                    name: estimate.value for name, estimate in scores_of(seen[-1]).items() if estimate.value is not None
+                }
 
         common |= {"attribute": model.attribute, "corpus": files["corpus"], "words": files.get("words")}
         common |= {"evaluate": evaluate, "dtype": "auto" if METHODS[model.value].folded else work.dtype}
@@ -200,18 +201,18 @@ class RunProbe(Step):
     request: Request = field(default_factory=Request, init=False)
 
     @property
-    def asked(self) -> tuple[object, ...]:
+    def questions_key(self) -> tuple[object, ...]:
         """What is asked, independent of the model."""
         runs, settings = self.runs, tuple(sorted(self.settings.items()))
         return self.probe, runs.name, runs.preset, runs.limit, runs.seed, runs.data, settings
 
-    def naming(self, what: str) -> list[str]:
+    def naming(self, meaning: str) -> list[str]:
         """The settings in use that name a path, or a model."""
-        return [name for name in names_of(probes()[self.probe].settings, what) if name in self.settings]
+        return [name for name in names_of(probes()[self.probe].settings, meaning) if name in self.settings]
 
     def _content(self, study: Study) -> dict[str, Any]:
         runs = self.runs
-        files = {key: study.place(self.settings[key], key, runs) for key in self.naming("path")}
+        files = {key: study.find_file(self.settings[key], key, runs) for key in self.naming("path")}
         models = {key: self.settings[key] for key in self.naming("model")}
         settings = {
             **self.settings,
@@ -229,7 +230,7 @@ class RunProbe(Step):
             problem = f"{self.probe} on {self.model}: {error.problem}"
             raise runs.error(problem, error.remedy, "settings", code=error.code, key=error.key) from None
         self.size = {"questions": sum(stage.questions for stage in prepared.stages)}
-        named = {name for what in ("path", "model") for name in names_of(probes()[self.probe].settings, what)}
+        named = {name for meaning in ("path", "model") for name in names_of(probes()[self.probe].settings, meaning)}
         return {
             "probe": self.probe,
             "model": study.identity(self.model),
@@ -243,9 +244,9 @@ class RunProbe(Step):
             "skip_bad": runs.skip_bad,
         }
 
-    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
-        whole = "finished" in _object(folder / "run.json") and (folder / "findings.json").is_file()
-        return whole and "finished" in known
+    def is_done(self, folder: Path, entry: Mapping[str, Any]) -> bool:
+        is_whole = "finished" in _object(folder / "run.json") and (folder / "findings.json").is_file()
+        return is_whole and "finished" in entry
 
     def can_go_on(self, work: StepContext, folder: Path) -> bool:
         """With the same kind of device and numbers: answers of two devices do not go into one run."""
@@ -268,9 +269,11 @@ class RunProbe(Step):
 
     def do(self, work: StepContext, folder: Path, progress: Progress) -> dict[str, Any]:
         spec = work.specs[self.model]
-        asked = {key: getattr(self.request, key) for key in ("preset", "limit", "seed", "settings", "data", "skip_bad")}
-        how = {"options": work.options(spec), "resume": Resume.ALWAYS, "progress": progress}
-        work.makers.audit(spec, self.probe, out=folder, **asked, **how)
+        request = {
+            key: getattr(self.request, key) for key in ("preset", "limit", "seed", "settings", "data", "skip_bad")
+        }
+        options = {"options": work.options(spec), "resume": Resume.ALWAYS, "progress": progress}
+        work.makers.audit(spec, self.probe, out=folder, **request, **options)
         return {"findings": digest_as_stored(folder / "findings.json")}
 
 
@@ -291,8 +294,8 @@ class CompareRuns(Step):
             run.prepare(study)
         return {"runs": {run.name: run.recipe for run in (self.baseline, self.run)}}
 
-    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
-        return (folder / COMPARISON).is_file() and "finished" in known
+    def is_done(self, folder: Path, entry: Mapping[str, Any]) -> bool:
+        return (folder / COMPARISON).is_file() and "finished" in entry
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -302,12 +305,12 @@ class CompareRuns(Step):
         return f"pair   {self.name}: with {self.baseline.name}"
 
     def do(self, work: StepContext, folder: Path, progress: Progress) -> dict[str, Any]:
-        found = work.makers.compare(self.baseline.folder(work.out), self.run.folder(work.out))
+        comparison = work.makers.compare(self.baseline.folder(work.out), self.run.folder(work.out))
         from assay.compare.present import present_comparison, title_of
         from assay.report import write_page
 
-        write_page(folder / "comparison.html", title_of(found), present_comparison(found), "comparison")
-        write_atomically(folder / COMPARISON, found.to_json().encode())  # last: it says that all is there
+        write_page(folder / "comparison.html", title_of(comparison), present_comparison(comparison), "comparison")
+        write_atomically(folder / COMPARISON, comparison.to_json().encode())  # last: it says that all is there
         return {}
 
 
@@ -319,9 +322,9 @@ def scores_of(scores: Any) -> dict[str, Estimate]:
     """
     scores = scores or {}
     debiased = [Estimate(name, {}, value) for name, value in scores.get("after", {}).items()]
-    trained = [Estimate.from_json(each) for each in scores.get("estimates", ())]
-    kept = [_higher_is_better(each) for each in trained if not each.group and each.value is not None]
-    return {each.metric: each for each in debiased or kept}
+    trained = [Estimate.from_json(estimate) for estimate in scores.get("estimates", ())]
+    overall = [_higher_is_better(estimate) for estimate in trained if not estimate.group and estimate.value is not None]
+    return {estimate.metric: estimate for estimate in debiased or overall}
 
 
 def _higher_is_better(estimate: Estimate) -> Estimate:

@@ -43,12 +43,12 @@ class Entry:
     """A table of a study file."""
 
     file: TomlFile
-    place: Place
+    key_path: Place
 
     def error(
         self, problem: str, remedy: str, *inside: str, code: str = "bad-value", key: str | None = None
     ) -> DataError:
-        return self.file.error(problem, remedy, *self.place, *inside, code=code, key=key)
+        return self.file.error(problem, remedy, *self.key_path, *inside, code=code, key=key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class StudyModel(Entry):
 
     @property
     def how(self) -> str:
-        return next(how for how in _KEYS if getattr(self, how))
+        return next(key for key in _KEYS if getattr(self, key))
 
     @property
     def value(self) -> str:
@@ -118,12 +118,12 @@ class RunsEntry(Entry):
 
     @property
     def probes(self) -> tuple[str, ...]:
-        return _each(self.probe)
+        return _as_tuple(self.probe)
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """Names of models, or patterns of them."""
-        return _each(self.models)
+        return _as_tuple(self.models)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,25 +164,25 @@ class StudyFile:
             return None
         if entry.debias:
             return entry.source
-        plain = next(each.name for each in self.above(name) if not self.methods(each.name))
-        others = (other for other in self.models.values() if other.source == plain and other.train)
-        twins = [other for other in others if other.recipe == entry.recipe]
+        plain = next(model.name for model in self.above(name) if not self.methods(model.name))
+        siblings = (model for model in self.models.values() if model.source == plain and model.train)
+        twins = [model for model in siblings if model.recipe == entry.recipe]
         return min(twins, key=lambda twin: twin.seed != entry.seed).name if twins else None
 
 
-def find_study(given: str | Path) -> Path:
+def find_study(name: str | Path) -> Path:
     """The file that is meant: a path, or the name of one that comes with assay."""
-    path, packaged = Path(given).expanduser(), {file.stem: file for file in packaged_studies()}
+    path, packaged = Path(name).expanduser(), {file.stem: file for file in packaged_studies()}
     if path.is_file():
         return path
-    if str(given) in packaged:
-        return packaged[str(given)]
+    if str(name) in packaged:
+        return packaged[str(name)]
     if path.is_dir():
         raise DataError("this is a folder.", "Name a study's TOML file.", file=path, code="unreadable-file")
     if path.suffix == ".toml" or len(path.parts) > 1:
         remedy = "Name a study's TOML file; docs/studies.md says how to write one."
         raise DataError("there is no such file.", remedy, file=path, code="missing-file")
-    problem = f"there is no study {str(given)!r}{suggest(str(given), packaged)}"
+    problem = f"there is no study {str(name)!r}{suggest(str(name), packaged)}"
     remedy = f"Name a TOML file, or one that comes with assay: {', '.join(packaged)}."
     raise DataError(problem, remedy, code="bad-option", key="study")
 
@@ -211,8 +211,8 @@ def read_study(path: Path) -> StudyFile:
         raise file.error("there are no models.", remedy, code="missing-key", key="models")
     folders: dict[str, str] = {}
     for model in models:
-        if (other := folders.setdefault(model.casefold(), model)) != model:
-            problem = f"{model!r} and {other!r} would have the same folder on systems that ignore capitals."
+        if (namesake := folders.setdefault(model.casefold(), model)) != model:
+            problem = f"{model!r} and {namesake!r} would have the same folder on systems that ignore capitals."
             raise file.error(problem, "Give one of them another name.", "models", model, code="duplicate")
     runs = [_runs(file, number) for number in range(file.tables("runs"))]
     read = {model: _model(file, model) for model in models}
@@ -224,41 +224,43 @@ def _is_name(name: str) -> bool:
 
 
 def _model(file: TomlFile, name: str) -> StudyModel:
-    table, place = file.content["models"][name], ("models", name)
+    table, key_path = file.content["models"][name], ("models", name)
     if not _is_name(name) or "--" in name or is_bare(name):
-        why = "also the name of a kind of model" if is_bare(name) else "not a valid folder name"
-        raise file.error(f"{name!r} is {why}.", _NAMED, *place)
-    given = [how for how in _KEYS if isinstance(table, Mapping) and how in table]
-    if len(given) != 1:
-        found = f"got {' and '.join(given)}" if given else "got none"
+        reason = "also the name of a kind of model" if is_bare(name) else "not a valid folder name"
+        raise file.error(f"{name!r} is {reason}.", _NAMED, *key_path)
+    origins = [key for key in _KEYS if isinstance(table, Mapping) and key in table]
+    if len(origins) != 1:
+        got = f"got {' and '.join(origins)}" if origins else "got none"
         remedy = 'A ready model has spec = "builtin" or "hf:…"; others are trained or debiased.'
-        code = "bad-value" if given else "missing-key"
-        raise file.error(f"expected one of spec, train and debias; {found}.", remedy, *place, code=code)
-    needed, others = _KEYS[given[0]]
-    model = file.table(StudyModel, *place, keys=(*needed, *others), needed=needed, file=file, place=place, name=name)
+        code = "bad-value" if origins else "missing-key"
+        raise file.error(f"expected one of spec, train and debias; {got}.", remedy, *key_path, code=code)
+    needed, others = _KEYS[origins[0]]
+    model = file.table(
+        StudyModel, *key_path, keys=(*needed, *others), needed=needed, file=file, key_path=key_path, name=name
+    )
     if model.train:
-        file.require_one_of(model.train, KINDS, *place, "train")
+        file.require_one_of(model.train, KINDS, *key_path, "train")
     if model.debias:
-        file.require_one_of(model.debias, METHODS, *place, "debias")
+        file.require_one_of(model.debias, METHODS, *key_path, "debias")
         _require_attribute(model, METHODS[model.debias].general)
     return replace(model, title=model.title or name, settings=_settings(model.settings, model, "settings"))
 
 
 def _require_attribute(model: StudyModel, optional: bool) -> None:
-    given, choose = model.attribute, f"Choose one of {', '.join(ATTRIBUTES)}"
-    if given is None and not optional:
+    attribute, choose = model.attribute, f"Choose one of {', '.join(ATTRIBUTES)}"
+    if attribute is None and not optional:
         raise model.error('"attribute" is missing.', f"{choose}.", code="missing-key", key="attribute")
-    if given is not None and given not in ATTRIBUTES and not model.words:
+    if attribute is not None and attribute not in ATTRIBUTES and not model.words:
         remedy = f'{choose}, or give its words in a file: words = "…".'
-        raise model.error(f'"attribute" is {given!r}{suggest(given, ATTRIBUTES)}', remedy, "attribute")
+        raise model.error(f'"attribute" is {attribute!r}{suggest(attribute, ATTRIBUTES)}', remedy, "attribute")
 
 
 def _runs(file: TomlFile, number: int) -> RunsEntry:
-    place = ("runs", number)
-    runs = file.table(RunsEntry, *place, file=file, place=place)
+    key_path = ("runs", number)
+    runs = file.table(RunsEntry, *key_path, file=file, key_path=key_path)
     for probe in runs.probes:
-        file.require_one_of(probe, probes(), *place, "probe")
-    file.require_one_of(runs.preset, PRESETS, *place, "preset")
+        file.require_one_of(probe, probes(), *key_path, "probe")
+    file.require_one_of(runs.preset, PRESETS, *key_path, "preset")
     if runs.name is not None and (not _is_name(runs.name) or "--" in runs.name):
         raise runs.error(f'"name" is {runs.name!r}.', _NAMED, "name")
     if runs.limit == 0:
@@ -270,7 +272,7 @@ def _runs(file: TomlFile, number: int) -> RunsEntry:
         if key in runs.settings:
             problem = f'"{key}" is both in settings and in vary.'
             raise runs.error(problem, "Leave it out of settings.", "vary", code="duplicate", key=key)
-    vary = {key: [_settings({key: each}, runs, "vary")[key] for each in own] for key, own in runs.vary.items()}
+    vary = {key: [_settings({key: value}, runs, "vary")[key] for value in values] for key, values in runs.vary.items()}
     return replace(
         runs,
         settings=_settings(runs.settings, runs, "settings"),
@@ -292,6 +294,6 @@ def _settings(table: Mapping[str, Any], entry: Entry, key: str) -> dict[str, str
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in table.items()}
 
 
-def _each(given: str | list[str]) -> tuple[str, ...]:
+def _as_tuple(value: str | list[str]) -> tuple[str, ...]:
     """One text, or a list of them, each once."""
-    return tuple(dict.fromkeys([given] if isinstance(given, str) else given))
+    return tuple(dict.fromkeys([value] if isinstance(value, str) else value))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from assay.files.opening import read_whole, reason
 from assay.lab.studies.prepare import Study
 from assay.lab.studies.steps import Step, scores_of
 from assay.lab.studies.study_file import StudyFile
+from assay.lab.training.training_folder import as_json
 from assay.results.findings import Estimate
 from assay.runs.audit import provenance
 
@@ -46,42 +46,41 @@ class StudyRecord:
 
     def part(self, name: str) -> dict[str, dict[str, Any]]:
         """What is known of all models, runs or comparisons, by their names."""
-        found: dict[str, dict[str, Any]] = self.content.setdefault(name, {})
-        return found
+        entries: dict[str, dict[str, Any]] = self.content.setdefault(name, {})
+        return entries
 
     def of(self, step: Step) -> dict[str, Any]:
         """What is known of a step; empty where it never began."""
         return self.part(step.part).get(step.name, {})
 
-    def note(self, step: Step, **told: Any) -> None:
+    def note(self, step: Step, **facts: Any) -> None:
         """Note something about a step, at once on disk; None takes a note away."""
-        noted = {**self.of(step), **told}
+        noted = {**self.of(step), **facts}
         self.part(step.part)[step.name] = {key: value for key, value in noted.items() if value is not None}
         self.write()
 
     def state(self, step: Step) -> StepState:
         """How far a step is, by its recipe and by what is in its folder."""
-        folder, known = step.folder(self.out), self.of(step)
+        folder, entry = step.folder(self.out), self.of(step)
         if not folder.is_dir() or not any(folder.iterdir()):
             return StepState.NEW
-        if known.get("recipe") != step.recipe or not self.holds(known, step.needs):
+        if entry.get("recipe") != step.recipe or not self.holds(entry, step.needs):
             return StepState.CHANGED
-        return StepState.DONE if step.is_done(folder, known) else StepState.BEGUN
+        return StepState.DONE if step.is_done(folder, entry) else StepState.BEGUN
 
     def digests(self, names: Iterable[str]) -> dict[str, str]:
         """What tells models and runs of the study apart, of those that are there: of weights, or of findings."""
-        known = {name: self.part("models").get(name) or self.part("runs").get(name) or {} for name in names}
-        told = {name: found.get("digest") or found.get("findings") for name, found in known.items()}
-        return {name: digest for name, digest in told.items() if digest}
+        entries = {name: self.part("models").get(name) or self.part("runs").get(name) or {} for name in names}
+        digests = {name: entry.get("digest") or entry.get("findings") for name, entry in entries.items()}
+        return {name: digest for name, digest in digests.items() if digest}
 
-    def holds(self, known: Mapping[str, Any], names: Iterable[str]) -> bool:
+    def holds(self, entry: Mapping[str, Any], names: Iterable[str]) -> bool:
         """Whether a step was done from what is there now: what was made again by the same recipe may be another one."""
-        before = known.get("from", {})
+        before = entry.get("from", {})
         return all(before.get(name, digest) == digest for name, digest in self.digests(names).items())
 
     def write(self) -> None:
-        text = json.dumps(self.content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        write_atomically(self.out / FILE, text.encode())
+        write_atomically(self.out / FILE, as_json(self.content))
 
     def begin(self, study: Study) -> None:
         """Note what the study is about, and keep its file."""
@@ -97,8 +96,8 @@ class StudyRecord:
                 name: {
                     "title": file.models[name].title,
                     "spec": ready.spec,
-                    "digest": ready.found.digest if ready.found else None,
-                    "revision": ready.found.revision if ready.found else None,
+                    "digest": ready.model_spec.digest if ready.model_spec else None,
+                    "revision": ready.model_spec.revision if ready.model_spec else None,
                 }
                 for name, ready in study.ready.items()
             },
@@ -111,10 +110,10 @@ class StudyRecord:
 
 def set_aside(folder: Path, out: Path) -> Path:
     """Move the results of another recipe to `replaced/`: hours of work are not deleted for a changed line."""
-    place = out / REPLACED / folder.parent.name
-    place.mkdir(parents=True, exist_ok=True)
+    replaced = out / REPLACED / folder.parent.name
+    replaced.mkdir(parents=True, exist_ok=True)
     number = 1
-    while (moved := place / f"{folder.name}-{number}").exists():
+    while (moved := replaced / f"{folder.name}-{number}").exists():
         number += 1
     shutil.move(folder, moved)
     return moved
@@ -133,8 +132,8 @@ def read_record(out: Path) -> StudyRecord:
         raise DataError("this is not a study.json file of assay.", _OTHER, file=path, code="not-a-run")
     try:
         require_typed(content, _Content)
-        for known in content.get("models", {}).values():
-            scores_of(known.get("scores"))
+        for model in content.get("models", {}).values():
+            scores_of(model.get("scores"))
     except ValueError as error:
         raise DataError(
             f"this is not a study.json file of assay ({error}).", _OTHER, file=path, code="bad-value"
@@ -201,9 +200,9 @@ def open_record(out: Path, file: StudyFile) -> Iterator[StudyRecord]:
 
 def require_study(out: Path, file: StudyFile) -> None:
     """Nothing but this study may lie in its folder."""
-    other = read_record(out).content.get("name")
-    if other is not None and other != file.name:
-        raise UsageError(f"this folder holds another study, {other}.", _OTHER, code="other-run", file=out)
-    if other is None and not is_new(out, FILE):
+    name = read_record(out).content.get("name")
+    if name is not None and name != file.name:
+        raise UsageError(f"this folder holds another study, {name}.", _OTHER, code="other-run", file=out)
+    if name is None and not is_new(out, FILE):
         problem = "this is not a study folder."
         raise UsageError(problem, "Choose another one with --out.", code="not-new", file=out)

@@ -49,8 +49,7 @@ class BaseModel:
     restore: Mapping[str, Any]
 
     @property
-    def known(self) -> int:
-        """How many tokens the model knows."""
+    def n_tokens(self) -> int:
         count: int = self.model.get_input_embeddings().num_embeddings
         return count
 
@@ -180,8 +179,8 @@ def _with_new_head(auto: Any, model: Any) -> tuple[Any, list[str]]:
     """A model with the same encoder, and everything outside it as a model has it before any training."""
     fresh = auto.from_config(model.config)
     fresh.base_model.load_state_dict(model.base_model.state_dict())
-    inside = {id(each) for each in fresh.base_model.parameters()}  # a mask head shares the embeddings
-    return fresh, sorted(name for name, each in fresh.named_parameters() if id(each) not in inside)
+    inside = {id(parameter) for parameter in fresh.base_model.parameters()}  # a mask head shares the embeddings
+    return fresh, sorted(name for name, parameter in fresh.named_parameters() if id(parameter) not in inside)
 
 
 def _set_dropout(config: Any, settings: TrainingSettings, name: str) -> dict[str, Any]:
@@ -191,11 +190,11 @@ def _set_dropout(config: Any, settings: TrainingSettings, name: str) -> dict[str
         rate = getattr(settings, setting)
         if rate is None:
             continue
-        there = [attribute for attribute in attributes if hasattr(config, attribute)]
-        if not there:
+        present = [attribute for attribute in attributes if hasattr(config, attribute)]
+        if not present:
             problem = f"{name} has no setting {setting}."
             raise UsageError(problem, f"Leave --set {setting} out.", code="bad-setting", key=setting)
-        for each in there:
-            before[each] = getattr(config, each)
-            setattr(config, each, rate)
+        for attribute in present:
+            before[attribute] = getattr(config, attribute)
+            setattr(config, attribute, rate)
     return before

@@ -58,8 +58,8 @@ class Features:
 def encoded(tokenizer: Any, texts: Iterable[str]) -> Iterator[tuple[str, Any]]:
     """Texts with the tokenizer's encodings of them, without special tokens."""
     stream = iter(texts)
-    while some := list(islice(stream, _TOKENISED)):
-        yield from zip(some, tokenizer.backend_tokenizer.encode_batch(some, add_special_tokens=False), strict=True)
+    while chunk := list(islice(stream, _TOKENISED)):
+        yield from zip(chunk, tokenizer.backend_tokenizer.encode_batch(chunk, add_special_tokens=False), strict=True)
 
 
 def inputs_of(rows: PaddedBatch, typed: bool) -> dict[str, Array]:
@@ -99,10 +99,10 @@ class Masking:
         may = (rows.there == 1) & ~np.isin(rows.ids, self.special)
         draw = np.where(may, rng.random(rows.ids.shape), 2.0)
         chosen = may & (draw <= np.maximum(self.share, draw.min(1, keepdims=True)))
-        how = rng.random(rows.ids.shape)
+        kind = rng.random(rows.ids.shape)
         random = rng.integers(0, self.vocabulary, rows.ids.shape)
-        ids = np.where(chosen & (how < 0.8), self.mask, rows.ids)
-        ids = np.where(chosen & (how >= 0.8) & (how < 0.9), random, ids)
+        ids = np.where(chosen & (kind < 0.8), self.mask, rows.ids)
+        ids = np.where(chosen & (kind >= 0.8) & (kind < 0.9), random, ids)
         return ids, np.where(chosen, rows.ids, IGNORED)
 
 

@@ -22,9 +22,9 @@ _LISTED = 8  # digests; of more files there is one of them all
 def existing(path: Path) -> Path:
     """The file or folder, or a packed form of the file."""
     for suffix in ("", *PACKED):
-        found = path.with_name(f"{path.name}{suffix}")
-        if found.exists():
-            return found
+        candidate = path.with_name(f"{path.name}{suffix}")
+        if candidate.exists():
+            return candidate
     raise DataError("there is no such file or folder.", "Check the name.", file=path, code="missing-file")
 
 
@@ -33,23 +33,20 @@ def plain_suffix(path: Path) -> str:
     return Path(path.stem).suffix if path.suffix in PACKED else path.suffix
 
 
-def files_of(path: Path, suffixes: tuple[str, ...], what: str, expected: str) -> list[Path]:
+def files_of(path: Path, suffixes: tuple[str, ...], content: str, expected: str) -> list[Path]:
     """The file, or the files of a folder with these suffixes in the order of their names."""
     if not existing(path).is_dir():
         return [path]
     files = sorted(file for file in path.iterdir() if plain_suffix(file) in suffixes)
     if not files:
-        raise DataError(f"there are no {what} files in this folder.", expected, file=path, code="empty-file")
+        raise DataError(f"there are no {content} files in this folder.", expected, file=path, code="empty-file")
     return files
 
 
 def digests_of(root: Path, files: Iterable[Path]) -> dict[str, str]:
     """Digests by the files' names below the file or folder that was named."""
-    return {_below(root, file): digest_of_file(file) for file in files}
-
-
-def _below(root: Path, file: Path) -> str:
-    return file.relative_to(root).as_posix() if root.is_dir() else file.name
+    is_folder = root.is_dir()
+    return {file.relative_to(root).as_posix() if is_folder else file.name: digest_of_file(file) for file in files}
 
 
 def summary_of(digests: Mapping[str, str]) -> dict[str, str]:
@@ -65,7 +62,6 @@ def summary_of(digests: Mapping[str, str]) -> dict[str, str]:
 
 
 def json_of(path: Path, expected: str) -> Any:
-    """The content of a JSON file."""
     with open_text(path) as file:
         try:
             return json_value(file.read())
@@ -79,20 +75,20 @@ class FileLocation:
 
     file: Path
     line: int | None = None
-    where: str = ""
+    part: str = ""
 
-    def inside(self, where: str) -> FileLocation:
-        return replace(self, where=f"{self.where}.{where}" if self.where else where)
+    def inside(self, part: str) -> FileLocation:
+        return replace(self, part=f"{self.part}.{part}" if self.part else part)
 
     def error(self, problem: str, remedy: str = "Fix the file.", *, code: str, key: str | None = None) -> DataError:
-        problem = f"{self.where}: {problem}" if self.where else problem
+        problem = f"{self.part}: {problem}" if self.part else problem
         return DataError(problem, remedy, file=self.file, line=self.line, code=code, key=key)
 
     def text(self, value: Any, key: str) -> str:
         """A text that must be there and not be blank."""
         if not isinstance(value, str) or not value.strip():
-            shown, code = ("missing", "missing-key") if value is None else (repr(value)[:60], "bad-value")
-            raise self.error(f'"{key}" is {shown}, expected a text.', code=code, key=key)
+            got, code = ("missing", "missing-key") if value is None else (repr(value)[:60], "bad-value")
+            raise self.error(f'"{key}" is {got}, expected a text.', code=code, key=key)
         return value
 
 

@@ -39,8 +39,6 @@ class TextSettings(TrainingSettings):
 
 @dataclass(frozen=True)
 class MaskSettings(TextSettings):
-    """How mask models are trained."""
-
     blocks: str = setting(
         "joined", "one text after the other fills blocks, or every text begins one", choices=("joined", "apart")
     )
@@ -58,19 +56,19 @@ class MaskTraining(TrainingKind[MaskSettings]):
     def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: MaskSettings) -> TrainingData:
         most = None if settings.max_steps is None else settings.max_steps * settings.batch * settings.accumulate
         texts, digests = (lines_of(data), digests_of(data, text_files(data))) if isinstance(data, Path) else (data, {})
-        blocks = encode_text(tokenizer, texts(), length=settings.length, apart=settings.blocks == "apart", most=most)
-        rows = blocks.features
-        counts = {"texts": blocks.texts, "blocks": len(rows), "tokens": len(rows.tokens.ids)}
-        return TrainingData(rows, summary_of(digests), counts)
+        apart = settings.blocks == "apart"
+        blocks, n_texts = encode_text(tokenizer, texts(), length=settings.length, apart=apart, most=most)
+        counts = {"texts": n_texts, "blocks": len(blocks), "tokens": len(blocks.tokens.ids)}
+        return TrainingData(blocks, summary_of(digests), counts)
 
-    def test(self, path: Path, tokenizer: Any, name: str, settings: MaskSettings, seed: int, known: int) -> MaskTest:
-        blocks = encode_text(tokenizer, lines_of(path)(), length=settings.length, apart=settings.blocks == "apart")
-        hidden, labels = _hidden(blocks.features.tokens, self.masking(tokenizer, settings, known), seed)
+    def test(self, path: Path, tokenizer: Any, name: str, settings: MaskSettings, seed: int, n_tokens: int) -> MaskTest:
+        blocks, _ = encode_text(tokenizer, lines_of(path)(), length=settings.length, apart=settings.blocks == "apart")
+        hidden, labels = _hidden(blocks.tokens, self.masking(tokenizer, settings, n_tokens), seed)
         return MaskTest(digests_of(path, text_files(path)), hidden, labels)
 
-    def masking(self, tokenizer: Any, settings: MaskSettings, known: int) -> Masking:
+    def masking(self, tokenizer: Any, settings: MaskSettings, n_tokens: int) -> Masking:
         special = tuple(sorted(set(tokenizer.all_special_ids)))
-        return Masking(settings.masking, tokenizer.mask_token_id, min(len(tokenizer), known), special)
+        return Masking(settings.masking, tokenizer.mask_token_id, min(len(tokenizer), n_tokens), special)
 
 
 @dataclass(frozen=True)
@@ -86,16 +84,18 @@ class MaskTest(EvaluationData):
 
         def losses(tokens: Tokens) -> dict[str, Array]:
             labels = padded(self.labels.take(tokens.marks["row"]), IGNORED).ids
-            places = ask.tensor(labels) != IGNORED  # (block, position)
-            logits = ask.outputs(padded(tokens, ask.pad)).logits[places].float()  # (label, token)
-            each = torch.nn.functional.cross_entropy(logits, ask.tensor(labels)[places], reduction="none").double()
-            sums = torch.zeros(len(labels), dtype=torch.float64, device=each.device)
-            sums.index_add_(0, places.nonzero()[:, 0], each)
-            return {"loss": sums.cpu().numpy(), "count": places.sum(1).cpu().numpy()}
+            is_hidden = ask.tensor(labels) != IGNORED  # (block, position)
+            logits = ask.outputs(padded(tokens, ask.pad)).logits[is_hidden].float()  # (label, token)
+            token_losses = torch.nn.functional.cross_entropy(
+                logits, ask.tensor(labels)[is_hidden], reduction="none"
+            ).double()
+            sums = torch.zeros(len(labels), dtype=torch.float64, device=token_losses.device)
+            sums.index_add_(0, is_hidden.nonzero()[:, 0], token_losses)
+            return {"loss": sums.cpu().numpy(), "count": is_hidden.sum(1).cpu().numpy()}
 
-        found = ask.ask(self.hidden, losses)
+        answers = ask.ask(self.hidden, losses)
         units = np.arange(len(self.hidden))
-        estimate = perplexity_estimate(found["loss"], found["count"].astype(np.float64), units, seed=seed)
+        estimate = perplexity_estimate(answers["loss"], answers["count"].astype(np.float64), units, seed=seed)
         return TaskScores(summary_of(self.digests), "block", len(units), (estimate,))
 
 
@@ -103,26 +103,18 @@ def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens
     """Rows with tokens hidden, each by its own random numbers, and the labels in the same layout."""
     ids, labels = [], []
     for row in range(len(tokens)):
-        one = padded(tokens.take(np.array([row])), 0)
-        changed, label = masking.apply(one, np.random.default_rng([seed, row]))
+        block = padded(tokens.take(np.array([row])), 0)
+        changed, label = masking.apply(block, np.random.default_rng([seed, row]))
         ids.append(changed[0])
         labels.append(label[0])
-    hidden, wanted = (np.concatenate(each).astype(np.int32) for each in (ids, labels))
-    return replace(tokens, ids=hidden, marks={"row": np.arange(len(tokens))}), replace(tokens, ids=wanted)
-
-
-@dataclass(frozen=True)
-class TokenBlocks:
-    """Blocks, and how many texts of the stream it took to fill them."""
-
-    features: Features
-    texts: int
+    hidden, label_ids = (np.concatenate(parts).astype(np.int32) for parts in (ids, labels))
+    return replace(tokens, ids=hidden, marks={"row": np.arange(len(tokens))}), replace(tokens, ids=label_ids)
 
 
 def encode_text(
     tokenizer: Any, texts: Iterable[str], *, length: int, apart: bool, most: int | None = None
-) -> TokenBlocks:
-    """Blocks of at most `length` tokens, with the special tokens of one text around each.
+) -> tuple[Features, int]:
+    """Blocks of at most `length` tokens, with the special tokens of one text around each; and how many texts they took.
 
     Texts fill blocks one after another, and what is left at the stream's end is dropped; or every text begins a
     block of its own (`apart`). The stream is read no further than `most` blocks need.
@@ -144,7 +136,7 @@ def encode_text(
         raise DataError("there is no text to learn from.", "Use a text of at least a few words.", code="empty-file")
     lengths = np.array([len(row) for row in rows], np.int64)
     tokens = Tokens("mask", np.concatenate(rows), starts_of(lengths), lengths.astype(np.int32))
-    return TokenBlocks(Features(tokens), taken)
+    return Features(tokens), taken
 
 
 def full_blocks(texts: Iterator[Ints], room: int) -> Iterator[Ints]:

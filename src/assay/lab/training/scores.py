@@ -75,30 +75,30 @@ def normalised(answer: str) -> str:
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
-def exact_match(given: str, right: Sequence[str]) -> float:
+def exact_match(answer: str, right: Sequence[str]) -> float:
     """1 if the answer is one of the right ones (SQuAD's EM), else 0; no right answers means that none is right."""
-    return float(any(normalised(given) == normalised(each) for each in _gold(right)))
+    return float(any(normalised(answer) == normalised(gold) for gold in _gold(right)))
 
 
-def token_f1(given: str, right: Sequence[str]) -> float:
+def token_f1(answer: str, right: Sequence[str]) -> float:
     """The best F1 of shared words with a right answer (SQuAD's F1), in [0, 1]; "" is the answer that there is none.
 
     >>> token_f1("a small red house", ["red house", "the barn"])
     0.8
     """
-    return max(_f1(normalised(given).split(), normalised(each).split()) for each in _gold(right))
+    return max(_f1(normalised(answer).split(), normalised(gold).split()) for gold in _gold(right))
 
 
 def _gold(right: Sequence[str]) -> list[str]:
     """Right answers that hold a word, as SQuAD's program has it; otherwise the empty one."""
-    return [each for each in right if normalised(each)] or [""]
+    return [answer for answer in right if normalised(answer)] or [""]
 
 
-def _f1(given: list[str], right: list[str]) -> float:
-    if not given or not right:
-        return float(given == right)
-    shared = sum((Counter(given) & Counter(right)).values())
-    return 2 * shared / (len(given) + len(right))
+def _f1(answer: list[str], right: list[str]) -> float:
+    if not answer or not right:
+        return float(answer == right)
+    shared = sum((Counter(answer) & Counter(right)).values())
+    return 2 * shared / (len(answer) + len(right))
 
 
 def mean_estimate(
@@ -116,7 +116,7 @@ def perplexity_estimate(losses: Floats, counts: Floats, units: Units, *, seed: i
     At least 1; the size of the vocabulary is what a uniform guess has.
     """
     value, low, high, note = _ratio(losses, counts, units, seed, (0.0, 100.0))
-    value, low, high = (None if each is None else math.exp(each) for each in (value, low, high))
+    value, low, high = (None if bound is None else math.exp(bound) for bound in (value, low, high))
     return Estimate("perplexity", {}, value, low, high, n=int(counts.sum()), note=note)
 
 
@@ -126,15 +126,15 @@ def _ratio(
     """Σ sums / Σ counts, its interval over resampled units, and a note where one of them cannot be had."""
     if not counts.sum():
         return None, None, None, "nothing to score"
-    _, place = np.unique(units, return_inverse=True)
-    above, below = np.bincount(place, sums), np.bincount(place, counts)
+    _, unit_of = np.unique(units, return_inverse=True)
+    above, below = np.bincount(unit_of, sums), np.bincount(unit_of, counts)
     value, many = float(above.sum() / below.sum()), len(above)
     if many < MIN_UNITS:
         return value, None, None, f"no interval: {many} units are too few to resample"
-    rng, one = np.random.default_rng(seed), np.zeros(many, np.int64)
+    rng, even = np.random.default_rng(seed), np.zeros(many, np.int64)
     replicates: list[Floats] = []
     for _ in range(RESAMPLES // _AT_ONCE):
-        weights = multinomial_weights(one, _AT_ONCE, rng)
+        weights = multinomial_weights(even, _AT_ONCE, rng)
         replicates.append((weights @ above) / np.maximum(weights @ below, 1e-300))
     low, high = percentile_interval(value, np.concatenate(replicates), many, bounds=bounds)
     return value, float(low), float(high), None

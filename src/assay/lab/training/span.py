@@ -1,9 +1,12 @@
-"""Training models that mark the answer to a question in a passage, in windows of tokens; SQuAD's EM and F1."""
+"""Models that mark the answer to a question in a passage: their data, training in windows of tokens, SQuAD's EM and F1.
+
+The data are SQuAD's JSON (v1 and v2) and MRQA's JSON lines (SQuAD, NewsQA, …).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +17,11 @@ from assay.asking.queries import Ints
 from assay.asking.tokens import Tokens, starts_of
 from assay.config.settings import setting
 from assay.errors import DataError, ModelError
+from assay.files.decoding import json_value
+from assay.files.opening import open_text
 from assay.lab.training.batches import Features, encoded
-from assay.lab.training.data_files import Texts, summary_of
+from assay.lab.training.data_files import FileLocation, Texts, digests_of, files_of, json_of, summary_of
 from assay.lab.training.scores import Array, TaskScores, TrainedModelAsk, exact_match, mean_estimate, token_f1
-from assay.lab.training.span_data import SpanData, read_span_data
 from assay.lab.training.training_kind import EvaluationData, TrainingData, TrainingKind, TrainingSettings, epochs, rate
 from assay.models.base import padded
 from assay.models.tokenise import Tokeniser
@@ -31,8 +35,6 @@ _LONGEST_QUESTION = 64
 
 @dataclass(frozen=True)
 class SpanSettings(TrainingSettings):
-    """How span models are trained."""
-
     epochs: float | None = epochs(2.0)
     rate: float = rate(3e-5)
     window: int = setting(384, "tokens per window", least=16)
@@ -65,13 +67,12 @@ class SpanTraining(TrainingKind[SpanSettings]):
         }
         return TrainingData(windows.features, summary_of(read.digests), counts)
 
-    def test(self, path: Path, tokenizer: Any, name: str, settings: SpanSettings, seed: int, known: int) -> SpanTest:
-        data = read_span_data(path)
-        windows = encode_span(tokenizer, name, data, window=settings.window, stride=settings.stride)
-        return SpanTest(data, windows, settings.windows == "answer")
+    def test(self, path: Path, tokenizer: Any, name: str, settings: SpanSettings, seed: int, n_tokens: int) -> Windows:
+        windows = encode_span(tokenizer, name, read_span_data(path), window=settings.window, stride=settings.stride)
+        return replace(windows, answer_windows=settings.windows == "answer")
 
-    def _lowered(self, settings: SpanSettings, given: frozenset[str], most: int) -> dict[str, Any]:
-        stride = {} if "stride" in given else {"stride": max(1, min(settings.stride, most // 3))}
+    def _lowered(self, settings: SpanSettings, given_names: frozenset[str], most: int) -> dict[str, Any]:
+        stride = {} if "stride" in given_names else {"stride": max(1, min(settings.stride, most // 3))}
         return {"window": most, **stride}
 
 
@@ -95,76 +96,71 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Windows:
+class Windows(EvaluationData):
     """Windows of tokens with, for each, its question and the passage's token that its context begins with.
 
     The marks of the tokens: `second`, where the context begins; `behind`, where it has ended; `holds`, whether the
-    answer is in the window.
+    answer is in the window. `answer_windows`: score windows that hold the answer apart as well.
     """
 
+    data: SpanData
     features: Features
     example: NDArray[np.int64]  # (window,)
     first: NDArray[np.int64]  # (window,)
     passages: Sequence[Passage]
     left_out: int
-
-
-@dataclass(frozen=True)
-class SpanTest(EvaluationData):
-    """Questions and their windows, all of them. `answer_windows`: score windows that hold the answer apart as well."""
-
-    data: SpanData
-    windows: Windows
-    answer_windows: bool
+    answer_windows: bool = False
 
     def scores(self, ask: TrainedModelAsk, seed: int) -> TaskScores:
-        windows, examples = self.windows, self.data.examples
-        found = ask.ask(windows.features.tokens, lambda tokens: best_spans(ask, tokens))
-        asked = np.unique(windows.example)
-        units = np.array([examples[at].passage for at in asked.tolist()], np.int64)
-        answerable = np.array([examples[at].start is not None for at in asked.tolist()])
-        holds = windows.features.tokens.marks["holds"].astype(bool)
-        holds |= ~answerable[np.searchsorted(asked, windows.example)]
+        examples = self.data.examples
+        spans = ask.ask(self.features.tokens, lambda tokens: best_spans(ask, tokens))
+        questions = np.unique(self.example)
+        units = np.array([examples[at].passage for at in questions.tolist()], np.int64)
+        answerable = np.array([examples[at].start is not None for at in questions.tolist()])
+        holds = self.features.tokens.marks["holds"].astype(bool)
+        holds |= ~answerable[np.searchsorted(questions, self.example)]
         kinds = {"": np.ones(len(holds), bool)} | ({"answer": holds} if self.answer_windows else {})
         estimates = []
         for kind, counted in kinds.items():
-            given = self._predictions(found, counted)
-            right = [examples[at].answers for at in asked.tolist()]
-            texts = [given.get(at, "") for at in asked.tolist()]
-            parts = [({"windows": kind} if kind else {}, np.ones(len(asked), bool))]
+            predictions = self._predictions(spans, counted)
+            right = [examples[at].answers for at in questions.tolist()]
+            texts = [predictions.get(at, "") for at in questions.tolist()]
+            parts = [({"windows": kind} if kind else {}, np.ones(len(questions), bool))]
             if self.data.has_unanswerable and not kind:
                 parts += [({"questions": "answerable"}, answerable), ({"questions": "unanswerable"}, ~answerable)]
             for metric, rule in {"em": exact_match, "f1": token_f1}.items():
-                values = np.array([rule(text, each) for text, each in zip(texts, right, strict=True)])
+                values = np.array([rule(text, answers) for text, answers in zip(texts, right, strict=True)])
                 estimates += [mean_estimate(metric, of, values[part], units[part], seed=seed) for of, part in parts]
         notes = []
         if self.answer_windows:
             notes.append("windows=answer: only windows with the answer are scored, as in UnQover A.1; an upper bound")
-        if left := self.data.left_out + windows.left_out:
-            notes.append(f"{left:,} questions were left out: their answer is not at the place that the file gives")
+        if left_out := self.data.left_out + self.left_out:
+            notes.append(f"{left_out:,} questions were left out: their answer is not at the place that the file gives")
         return TaskScores(
             summary_of(self.data.digests), "passage", len(np.unique(units)), tuple(estimates), tuple(notes)
         )
 
-    def _predictions(self, found: dict[str, Array], counted: NDArray[np.bool_]) -> dict[int, str]:
+    def _predictions(self, spans: dict[str, Array], counted: NDArray[np.bool_]) -> dict[int, str]:
         """The answer to every question: its best window's span; none where pointing nowhere scores higher (v2 only)."""
-        windows, data = self.windows, self.data
-        given: dict[int, str] = {}
+        data = self.data
+        predictions: dict[int, str] = {}
         best: dict[int, float] = {}
         null: dict[int, float] = {}
-        second = windows.features.tokens.marks["second"]
+        second = self.features.tokens.marks["second"]
         for row in np.flatnonzero(counted).tolist():
-            at, value = int(windows.example[row]), float(found["score"][row])
-            null[at] = min(null.get(at, np.inf), float(found["null"][row]))
+            at, value = int(self.example[row]), float(spans["score"][row])
+            null[at] = min(null.get(at, np.inf), float(spans["null"][row]))
             if value > best.get(at, -np.inf):
                 best[at] = value
-                passage = windows.passages[data.examples[at].passage]
-                shift = int(windows.first[row]) - int(second[row])
-                start, end = (int(found[name][row]) + shift for name in ("first", "last"))
-                given[at] = data.passages[data.examples[at].passage][passage.start[start] : passage.end[end]].strip()
+                passage = self.passages[data.examples[at].passage]
+                shift = int(self.first[row]) - int(second[row])
+                start, end = (int(spans[name][row]) + shift for name in ("first", "last"))
+                predictions[at] = data.passages[data.examples[at].passage][
+                    passage.start[start] : passage.end[end]
+                ].strip()
         if data.has_unanswerable:
-            given |= {at: "" for at in given if null[at] > best[at]}
-        return given
+            predictions |= {at: "" for at in predictions if null[at] > best[at]}
+        return predictions
 
 
 def best_spans(ask: TrainedModelAsk, tokens: Tokens) -> dict[str, Array]:
@@ -176,11 +172,11 @@ def best_spans(ask: TrainedModelAsk, tokens: Tokens) -> dict[str, Array]:
     rows = padded(tokens, ask.pad)
     outputs = ask.outputs(rows)
     start, end = outputs.start_logits.float(), outputs.end_logits.float()  # (window, position)
-    place = torch.arange(start.shape[1], device=start.device)
+    positions = torch.arange(start.shape[1], device=start.device)
     second, behind = (ask.tensor(tokens.marks[name])[:, None] for name in ("second", "behind"))
-    inside = (place >= second) & (place < behind)
+    inside = (positions >= second) & (positions < behind)
     null = start[:, 0] + end[:, 0]
-    start, end = (each.masked_fill(~inside, -torch.inf) for each in (start, end))
+    start, end = (logits.masked_fill(~inside, -torch.inf) for logits in (start, end))
     best = torch.full_like(null, -torch.inf)
     first, last = torch.zeros_like(null, dtype=torch.long), torch.zeros_like(null, dtype=torch.long)
     for more in range(min(LONGEST_ANSWER, start.shape[1])):
@@ -188,8 +184,8 @@ def best_spans(ask: TrainedModelAsk, tokens: Tokens) -> dict[str, Array]:
         better = sums > best
         best = torch.where(better, sums, best)
         first, last = torch.where(better, at, first), torch.where(better, at + more, last)
-    found = {"score": best, "null": null, "first": first, "last": last}
-    return {name: values.cpu().numpy() for name, values in found.items()}
+    spans = {"score": best, "null": null, "first": first, "last": last}
+    return {name: values.cpu().numpy() for name, values in spans.items()}
 
 
 def encode_span(
@@ -206,8 +202,10 @@ def encode_span(
         problem = f"the tokenizer of {name} begins a text with no token of its own to point at."
         raise ModelError(problem, "Choose another base.", code="bad-tokenizer")
     passages = [Passage.of(encoding) for _, encoding in encoded(tokenizer, data.passages)]
-    asked = dict.fromkeys(example.question for example in data.examples)
-    ids = {text: np.array(each.ids[:_LONGEST_QUESTION], np.int32) for text, each in encoded(tokenizer, asked)}
+    questions = dict.fromkeys(example.question for example in data.examples)
+    ids = {
+        text: np.array(encoding.ids[:_LONGEST_QUESTION], np.int32) for text, encoding in encoded(tokenizer, questions)
+    }
     rows: list[Ints] = []
     table: list[tuple[int, int, int, int, int, int, bool]] = []
     left_out = 0
@@ -223,17 +221,17 @@ def encode_span(
         if answer is not None and answer[0] > answer[1]:
             left_out += 1
             continue
-        kept, many, step = False, len(passage.ids), min(stride, room)
+        is_kept, many, step = False, len(passage.ids), min(stride, room)
         for lo in range(0, max(many - room, 0) + step, step):  # until a window reaches the passage's end
             hi = min(lo + room, many)
             holds = answer is not None and lo <= answer[0] and answer[1] < hi
             if only_answers and answer is not None and not holds:
                 continue
-            kept = True
+            is_kept = True
             rows.append(np.concatenate([before, question, between, passage.ids[lo:hi], after]))
             start, end = (second + token - lo for token in answer) if answer is not None and holds else (0, 0)
             table.append((at, lo, second, second + hi - lo, start, end, holds))
-        left_out += not kept
+        left_out += not is_kept
     if not rows:
         raise _too_short("no answer is in a window of tokens.")
     columns = np.array(table, np.int64).T
@@ -241,8 +239,159 @@ def encode_span(
     marks: dict[str, NDArray[Any]] = {"second": columns[2], "behind": columns[3], "holds": columns[6]}
     tokens = Tokens("span", np.concatenate(rows), offsets, columns[2].astype(np.int32), marks)
     features = Features(tokens, {"start_positions": columns[4], "end_positions": columns[5]})
-    return Windows(features, columns[0], columns[1], passages, left_out)
+    return Windows(data, features, columns[0], columns[1], passages, left_out)
 
 
 def _too_short(problem: str) -> DataError:
     return DataError(problem, "Choose a longer window with --set window=…", code="too-long", key="window")
+
+
+# --- the data
+
+
+_EXPECTED = 'Files of SQuAD (JSON with "data") or of MRQA (JSON lines with "context" and "qas") are expected.'
+
+Span = tuple[int, int, str]  # an answer's first character, the one behind it, and its text
+
+
+@dataclass(frozen=True, slots=True)
+class SpanExample:
+    """One question. `start` and `end` are the characters of one right answer; both None where there is none.
+
+    `answers` are all right answers, for evaluation; `passage` numbers the passage among all that were read.
+    """
+
+    question: str
+    passage: int
+    start: int | None
+    end: int | None
+    answers: tuple[str, ...]
+
+
+@dataclass
+class SpanData:
+    """Questions and their passages, what their files contain, and how many questions could not be used."""
+
+    passages: list[str] = field(default_factory=list)
+    examples: list[SpanExample] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
+    left_out: int = 0
+
+    @property
+    def has_unanswerable(self) -> bool:
+        """Whether "no answer" is an answer, as in SQuAD v2."""
+        return any(example.start is None for example in self.examples)
+
+
+def read_span_data(path: Path) -> SpanData:
+    """Read a file, or all files of a folder. An answer that is not where its file says is left out and counted."""
+    files = files_of(path, (".json", ".jsonl"), "JSON", _EXPECTED)
+    data = SpanData(digests=digests_of(path, files))
+    for file in files:
+        for paragraph, location in _paragraphs(file):
+            data.passages.append(location.text(_get(paragraph, "context"), "context"))
+            for at, entry in enumerate(_list(paragraph, "qas", location)):
+                _add(data, entry, location.inside(f"qas[{at}]"))
+    if not data.examples:
+        reason = f"none of its {data.left_out:,} answers is in its passage" if data.left_out else "it has no questions"
+        raise DataError(f"there is nothing to learn from: {reason}.", _EXPECTED, file=path, code="empty-file")
+    if data.left_out > len(data.examples):
+        total = data.left_out + len(data.examples)
+        problem = f"{data.left_out:,} of {total:,} answers are not at the place in their passage that the file gives."
+        remedy = "The offsets count characters of the passage; download the file again, or fix them."
+        raise DataError(problem, remedy, file=path, code="bad-label")
+    return data
+
+
+def _paragraphs(path: Path) -> Iterator[tuple[Any, FileLocation]]:
+    """Passages with their questions, as the file has them, and where they are in it."""
+    with open_text(path) as file:
+        first = next((line for line in file if line.strip()), "")
+        if not first:
+            raise DataError("this file is empty.", _EXPECTED, file=path, code="empty-file")
+        row = _json_or_none(first)
+    if isinstance(row, dict) and ("header" in row or "qas" in row):
+        yield from _mrqa(path)
+        return
+    location = FileLocation(path)
+    for article_at, article in enumerate(_list(json_of(path, _EXPECTED), "data", location)):
+        inside = location.inside(f"data[{article_at}]")
+        for at, paragraph in enumerate(_list(article, "paragraphs", inside)):
+            yield paragraph, inside.inside(f"paragraphs[{at}]")
+
+
+def _mrqa(path: Path) -> Iterator[tuple[Any, FileLocation]]:
+    with open_text(path) as file:
+        for line, content in enumerate(file, 1):
+            if not content.strip():
+                continue
+            row, location = _json_or_none(content), FileLocation(path, line)
+            if not isinstance(row, dict):
+                raise location.error("this is not a JSON object.", "One object a line is expected.", code="bad-json")
+            if "header" not in row or "qas" in row:
+                yield row, location
+
+
+def _add(data: SpanData, entry: Any, location: FileLocation) -> None:
+    """Add a question with the first of its answers that is where it is said to be; without any, none is right."""
+    question = location.text(_get(entry, "question"), "question")
+    squad = location.line is None  # MRQA has one object a line
+    impossible = squad and entry.get("is_impossible") is True
+    spans = [] if impossible else list(_squad_spans(entry, location) if squad else _mrqa_spans(entry, location))
+    if not spans and not impossible:
+        remedy = 'Training and evaluation need labelled data; SQuAD v2 says "is_impossible" where there is none.'
+        raise location.error("this question has no answer.", remedy, code="missing-key", key="answers")
+    passage = data.passages[-1]
+    matching = [(start, end) for start, end, answer in spans if _agree(passage[max(start, 0) : end], answer)]
+    if spans and not matching:
+        data.left_out += 1
+        return
+    start, end = matching[0] if matching else (None, None)
+    listed = [] if squad or not entry.get("answers") else _list(entry, "answers", location)
+    more = [text for text in listed if isinstance(text, str)]
+    answers = tuple(dict.fromkeys([answer for _, _, answer in spans] + more))
+    data.examples.append(SpanExample(question.strip(), len(data.passages) - 1, start, end, answers))
+
+
+def _squad_spans(entry: Any, location: FileLocation) -> Iterator[Span]:
+    for answer in _list(entry, "answers", location):
+        text, start = _get(answer, "text"), _get(answer, "answer_start")
+        if not isinstance(text, str) or not isinstance(start, int):
+            problem = 'an answer needs "text" and a whole number "answer_start".'
+            raise location.error(problem, code="bad-row", key="answers")
+        yield start, start + len(text), text
+
+
+def _mrqa_spans(entry: Any, location: FileLocation) -> Iterator[Span]:
+    """Detected answers with their characters; MRQA counts the last character in."""
+    for answer in _list(entry, "detected_answers", location):
+        text = _get(answer, "text")
+        for span in _list(answer, "char_spans", location):
+            two = isinstance(span, list) and len(span) == 2 and all(isinstance(bound, int) for bound in span)
+            if not isinstance(text, str) or not two:
+                problem = 'an answer needs "text" and "char_spans" of two whole numbers.'
+                raise location.error(problem, code="bad-row", key="char_spans")
+            yield span[0], span[1] + 1, text
+
+
+def _agree(part: str, answer: str) -> bool:
+    """Whether a passage's part is the answer; MRQA's texts differ in case and blanks from what they were found as."""
+    return bool(part.strip()) and "".join(part.split()).casefold() == "".join(answer.split()).casefold()
+
+
+def _list(row: Any, key: str, location: FileLocation) -> list[Any]:
+    value = _get(row, key)
+    if not isinstance(value, list):
+        raise location.error(f'a list "{key}" is missing.', _EXPECTED, code="missing-key", key=key)
+    return value
+
+
+def _get(row: Any, key: str) -> Any:
+    return row.get(key) if isinstance(row, dict) else None
+
+
+def _json_or_none(text: str) -> Any:
+    try:
+        return json_value(text)
+    except (ValueError, RecursionError):
+        return None

@@ -48,9 +48,9 @@ class TrainingSteps:
         >>> TrainingSteps.of(1000, TrainingSettings(batch=4, epochs=2))
         TrainingSteps(total=500, log=2, save=100)
         """
-        each = math.ceil(math.ceil(rows / settings.batch) / settings.accumulate)  # steps of a pass
+        steps_per_pass = math.ceil(math.ceil(rows / settings.batch) / settings.accumulate)  # steps of a pass
         limits = [] if settings.max_steps is None else [settings.max_steps]
-        limits += [] if settings.epochs is None else [max(1, math.ceil(each * settings.epochs))]
+        limits += [] if settings.epochs is None else [max(1, math.ceil(steps_per_pass * settings.epochs))]
         total = min(limits)
         log = max(1, total // _POINTS)
         save = settings.save_steps or max(math.ceil(total / _SAVES), _BETWEEN_SAVES)
@@ -144,16 +144,16 @@ def _arguments(
     return arguments
 
 
-def require_libraries(who: str, *names: str) -> None:
-    """Raise UsageError, with the extra to install, if one of these libraries is missing; `who` is "training needs"."""
-    with require_package(who, how_to_install("train")):
+def require_libraries(need: str, *names: str) -> None:
+    """Raise UsageError, with the extra to install, if one of these libraries is missing; `need` is "training needs"."""
+    with require_package(need, how_to_install("train")):
         for name in names:
             import_module(name)
 
 
 def _in_order(transformers: Any, order: RowOrder) -> Any:
     class InOrder(transformers.Trainer):
-        def _get_train_sampler(self, *given: Any, **more: Any) -> Any:
+        def _get_train_sampler(self, *arguments: Any, **more: Any) -> Any:
             return order
 
     return InOrder
@@ -184,8 +184,6 @@ def uses_bfloat16(device: str, dtype: str) -> bool:
 
 @dataclass(frozen=True)
 class _CheckpointState:
-    """What is read from a checkpoint's trainer_state.json."""
-
     global_step: int
     log_history: list[dict[str, Any]]
 

@@ -40,13 +40,13 @@ _CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_
 class TrainingFolder:
     """An open folder. `begun` is the identity of a training that was begun there; `old` the files it replaces.
 
-    made: the model's files that this training wrote. Other files in the folder are the user's.
+    own_files: the model's files that this training wrote. Other files in the folder are the user's.
     """
 
     path: Path
     begun: Mapping[str, Any] | None
     old: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
+    own_files: tuple[str, ...] = ()
 
     @property
     def checkpoints(self) -> Path:
@@ -60,9 +60,9 @@ class TrainingFolder:
         """Note what is trained; returns the checkpoint to go on from, if this very training was begun before."""
         if self.begun is None:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
-            for place in (self.path / name for name in {*self.old} - {DONE, BEGUN}):
-                if place.is_file():
-                    place.unlink()
+            for path in (self.path / name for name in {*self.old} - {DONE, BEGUN}):
+                if path.is_file():
+                    path.unlink()
         else:
             _require_same(self.path, self.begun, identity)
             shutil.rmtree(self._saved, ignore_errors=True)
@@ -76,33 +76,33 @@ class TrainingFolder:
         """A folder to save the model in: what is there at the end becomes this folder's own, and is noted as such."""
         self._saved.mkdir(parents=True)
         yield self._saved
-        self.made = tuple(sorted(file.name for file in self._saved.iterdir()))
+        self.own_files = tuple(sorted(file.name for file in self._saved.iterdir()))
         self._note()
-        for name in self.made:
+        for name in self.own_files:
             (self._saved / name).replace(self.path / name)
         self._saved.rmdir()
 
     def finish(self, info: Mapping[str, Any], card: str, *, keep_checkpoints: bool) -> dict[str, Any]:
         """Write the card and assay.json, and remove what was there for resuming; returns what assay.json says."""
         write_atomically(self.path / CARD, card.encode())
-        content = {**info, "files": {name: digest_as_stored(self.path / name) for name in self.made}}
+        content = {**info, "files": {name: digest_as_stored(self.path / name) for name in self.own_files}}
         write_atomically(self.path / DONE, as_json(content))
         (self.path / BEGUN).unlink(missing_ok=True)
         if not keep_checkpoints:
             _remove(self.checkpoints)
         return content
 
-    def held(self, kept: int) -> int:
+    def held(self, n_kept: int) -> int:
         """Bytes in this folder that make room for the training: it removes them, or writes no more in their place."""
         if self.begun is None:
-            return sum(_size(place) for place in (self.checkpoints, *(self.path / name for name in self.old)))
-        there = _checkpoints(self.checkpoints)
-        whole = [place for place in there if _is_whole(place)]
-        counted = [place for place in there if place not in whole] + whole[-max(kept, 1) :]
-        return sum(_size(place) for place in (*counted, self._saved, *(self.path / name for name in self.made)))
+            return sum(_size(path) for path in (self.checkpoints, *(self.path / name for name in self.old)))
+        checkpoints = _checkpoints(self.checkpoints)
+        complete = [path for path in checkpoints if _is_whole(path)]
+        counted = [path for path in checkpoints if path not in complete] + complete[-max(n_kept, 1) :]
+        return sum(_size(path) for path in (*counted, self._saved, *(self.path / name for name in self.own_files)))
 
     def _note(self) -> None:
-        content = {"made_by": MADE_BY, "identity": self.begun, "files": self.made}
+        content = {"made_by": MADE_BY, "identity": self.begun, "files": self.own_files}
         write_atomically(self.path / BEGUN, as_json(content))
 
 
@@ -131,7 +131,7 @@ def _looked_into(path: Path, resume: bool) -> TrainingFolder:
         remedy = "Choose another folder with --out, or train again with --resume never."
         raise UsageError(problem, remedy, code="not-new", file=path, key="resume")
     if resume:
-        return TrainingFolder(path, begun.get("identity"), made=tuple(begun.get("files", ())))
+        return TrainingFolder(path, begun.get("identity"), own_files=tuple(begun.get("files", ())))
     return TrainingFolder(path, None, old=(*done.get("files", ()), *begun.get("files", ()), DONE, BEGUN, CARD))
 
 
@@ -144,11 +144,11 @@ def finished(path: Path) -> dict[str, Any]:
     if done.get("made_by") != MADE_BY or (path / BEGUN).exists():
         return {}
     checkpoints = path / CHECKPOINTS
-    kept = done.get("settings", {}).get("keep_checkpoints")
-    if (path / LOCK).exists() or (checkpoints.exists() and not kept):
+    keeps_checkpoints = done.get("settings", {}).get("keep_checkpoints")
+    if (path / LOCK).exists() or (checkpoints.exists() and not keeps_checkpoints):
         with held(path, "training in this folder"):
             remove_leftovers(path)
-            if not kept:
+            if not keeps_checkpoints:
                 _remove(checkpoints)
     return done
 
@@ -161,25 +161,29 @@ def _remove(checkpoints: Path) -> None:
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The last checkpoint that was written whole; those that were not are removed."""
-    for place in reversed(_checkpoints(folder)):
-        if _is_whole(place):
-            return place
-        shutil.rmtree(place, ignore_errors=True)
+    for checkpoint in reversed(_checkpoints(folder)):
+        if _is_whole(checkpoint):
+            return checkpoint
+        shutil.rmtree(checkpoint, ignore_errors=True)
     return None
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    found = [place for place in folder.glob("checkpoint-*") if whole_number(place.name.partition("-")[2]) is not None]
-    return sorted(found, key=lambda place: int(place.name.partition("-")[2]))
+    checkpoints = [
+        path for path in folder.glob("checkpoint-*") if whole_number(path.name.partition("-")[2]) is not None
+    ]
+    return sorted(checkpoints, key=lambda path: int(path.name.partition("-")[2]))
 
 
-def _is_whole(place: Path) -> bool:
-    state = read_noted(place / _CHECKPOINT_FILES[0], broken={})
-    whole = all((place / name).is_file() for name in _CHECKPOINT_FILES) and any(place.glob("*.safetensors"))
-    return whole and f"checkpoint-{state.get('global_step')}" == place.name
+def _is_whole(checkpoint: Path) -> bool:
+    state = read_noted(checkpoint / _CHECKPOINT_FILES[0], broken={})
+    has_files = all((checkpoint / name).is_file() for name in _CHECKPOINT_FILES) and any(
+        checkpoint.glob("*.safetensors")
+    )
+    return has_files and f"checkpoint-{state.get('global_step')}" == checkpoint.name
 
 
-def require_space(out: TrainingFolder, parameters: int, kept: int) -> None:
+def require_space(out: TrainingFolder, parameters: int, n_kept: int) -> None:
     """Refuse to begin where the disk cannot hold the checkpoints.
 
     A checkpoint holds the weights and AdamW's two moments in float32: three numbers a parameter. One more than is kept
@@ -187,17 +191,17 @@ def require_space(out: TrainingFolder, parameters: int, kept: int) -> None:
     """
     free = shutil.disk_usage(out.path).free
 
-    def needed(kept: int) -> int:
-        return 4 * parameters * (3 * (max(kept, 1) + 1) + 1)
+    def needed(n_kept: int) -> int:
+        return 4 * parameters * (3 * (max(n_kept, 1) + 1) + 1)
 
-    held = out.held(kept)
-    if free + held >= needed(kept):
+    held = out.held(n_kept)
+    if free + held >= needed(n_kept):
         return
     beside = f" besides {held / 1e9:,.2f} GB of an unfinished training" if held else ""
-    problem = f"checkpoints of {parameters / 1e6:,.1f} million parameters need {needed(kept) / 1e9:,.2f} GB, and "
+    problem = f"checkpoints of {parameters / 1e6:,.1f} million parameters need {needed(n_kept) / 1e9:,.2f} GB, and "
     problem += f"{free / 1e9:,.2f} GB are free{beside}."
     remedy = "Free some space or choose another disk with --out."
-    if kept > 1 and free + out.held(1) >= needed(1):
+    if n_kept > 1 and free + out.held(1) >= needed(1):
         remedy = "Free some space, choose another disk with --out, or keep fewer with --set keep_checkpoints=1."
     raise UsageError(problem, remedy, code="no-space", file=out.path)
 
@@ -212,13 +216,13 @@ def explained_full_disk(path: Path, *, resume: bool) -> Iterator[None]:
     except Exception as error:
         if not is_full_disk(error):
             raise
-        again = "the same command" if resume else "the same command without --resume never"
-        remedy = f"Free some space; {again} then continues from the last checkpoint."
+        repeat = "the same command" if resume else "the same command without --resume never"
+        remedy = f"Free some space; {repeat} then continues from the last checkpoint."
         raise UsageError(f"the disk is full ({first_line(error)}).", remedy, code="no-space", file=path) from error
 
 
-def as_json(content: Any) -> bytes:
-    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def as_json(content: Any, indent: int = 1) -> bytes:
+    return (json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -226,18 +230,22 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     different = sorted(key for key in {**before, **now} if before.get(key) != now.get(key))
     if not different:
         return
-    what = "; ".join(line for key in different for line in changes(key, before.get(key), now.get(key)))
-    problem = f"this folder holds another unfinished training ({what})."
+    differences = "; ".join(line for key in different for line in changes(key, before.get(key), now.get(key)))
+    problem = f"this folder holds another unfinished training ({differences})."
     remedy = "Repeat its command to continue it, choose another --out, or start over with --resume never."
     raise UsageError(problem, remedy, code="other-run", file=path, key=different[0])
 
 
 def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
     """A JSON object; empty where there is no such file. `broken` stands for one that cannot be read, if given."""
+    import msgspec
+
     try:
         content: Any = json_value(read_whole(path))
         if isinstance(content, dict) and content.get("made_by") == MADE_BY:
-            _require_types(content)
+            names = msgspec.convert(content, _TrainingRecord).files
+            if wrong := next((name for name in names if not _FILE_NAME.fullmatch(name)), None):  # it may be removed
+                raise ValueError(f"{wrong!r} is not the name of a model's file")
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
@@ -254,15 +262,6 @@ class _TrainingRecord:
     identity: dict[str, Any] | None = None
     files: dict[str, str] | list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
-
-
-def _require_types(content: dict[str, Any]) -> None:
-    """Raise ValueError if values have other types, or names of files, which may be removed, lead elsewhere."""
-    import msgspec
-
-    for name in msgspec.convert(content, _TrainingRecord).files:
-        if not _FILE_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not the name of a model's file")
 
 
 def _size(path: Path) -> int:

@@ -1,6 +1,6 @@
 """What a kind of training is: its settings, its data and its scores. Each has a file of its own (span, choice, mask).
 
-It is registered in KINDS (`pipeline.py`): command line, studies, cards and evaluation know it from there. Settings are
+It is registered in KINDS (`__init__.py`): command line, studies, cards and evaluation know it from there. Settings are
 as users write them (`--set key=value`), over a paper's preset, over the defaults; what every kind has is here.
 """
 
@@ -28,8 +28,10 @@ def epochs(default: float) -> Any:
 
 
 def rate(default: float) -> Any:
-    said = "the learning rate; it falls linearly to 0"
-    return setting(default, said, least=0, most=1, above=True, real=True, example=f"{default:g}", value=f"{default:g}")
+    description = "the learning rate; it falls linearly to 0"
+    return setting(
+        default, description, least=0, most=1, above=True, real=True, example=f"{default:g}", value=f"{default:g}"
+    )
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,6 @@ class Preset:
 
 @cache
 def presets() -> Mapping[str, Preset]:
-    """The presets by their names."""
     file = Path(__file__).parents[2] / "data" / "training" / "presets.toml"
     return {name: Preset(**entry) for name, entry in tomllib.loads(file.read_text(encoding="utf-8")).items()}
 
@@ -121,10 +122,10 @@ class TrainingKind(ABC, Generic[S]):
         """What is in the data, in the tokens of the model of this name."""
 
     @abstractmethod
-    def test(self, path: Path, tokenizer: Any, name: str, settings: S, seed: int, known: int) -> EvaluationData:
-        """Data to evaluate on; `known` is the number of tokens that the model knows."""
+    def test(self, path: Path, tokenizer: Any, name: str, settings: S, seed: int, n_tokens: int) -> EvaluationData:
+        """Data to evaluate on; `n_tokens` is the number of tokens that the model knows."""
 
-    def masking(self, tokenizer: Any, settings: S, known: int) -> Masking | None:
+    def masking(self, tokenizer: Any, settings: S, n_tokens: int) -> Masking | None:
         """How tokens are hidden, where they are."""
         return None
 
@@ -144,18 +145,18 @@ class TrainingKind(ABC, Generic[S]):
             raise UsageError(f"{self.name} training needs data.", "--data PATH", code="missing-setting", key="data")
         return data
 
-    def fitted(self, settings: S, given: frozenset[str], most: int, name: str) -> tuple[S, tuple[str, ...]]:
+    def fitted(self, settings: S, given_names: frozenset[str], most: int, name: str) -> tuple[S, tuple[str, ...]]:
         """Settings that the model can do: a default longer than what it reads is lowered, and noted."""
-        wanted = getattr(settings, self.longest)
-        if wanted <= most:
+        length = getattr(settings, self.longest)
+        if length <= most:
             return settings, ()
-        if self.longest in given:
-            problem = f"{self.longest} is {wanted}, but {name} reads at most {most} tokens."
+        if self.longest in given_names:
+            problem = f"{self.longest} is {length}, but {name} reads at most {most} tokens."
             raise UsageError(problem, f"--set {self.longest}={most}", code="bad-setting", key=self.longest)
-        note = f"{self.longest} is {most}, the most that the base reads, instead of {wanted}"
-        return replace(settings, **self._lowered(settings, given, most)), (note,)
+        note = f"{self.longest} is {most}, the most that the base reads, instead of {length}"
+        return replace(settings, **self._lowered(settings, given_names, most)), (note,)
 
-    def _lowered(self, settings: S, given: frozenset[str], most: int) -> dict[str, Any]:
+    def _lowered(self, settings: S, given_names: frozenset[str], most: int) -> dict[str, Any]:
         return {self.longest: most}
 
 
@@ -173,11 +174,13 @@ def preset_of(kind: TrainingKind[S], name: str | None) -> dict[str, Any]:
     return dict(preset.settings)
 
 
-def settings_of(kind: TrainingKind[S], preset: str | None, given: Mapping[str, Any] | None) -> tuple[S, frozenset[str]]:
+def settings_of(
+    kind: TrainingKind[S], preset: str | None, values: Mapping[str, Any] | None
+) -> tuple[S, frozenset[str]]:
     """The settings of a training, and which of them were given."""
-    written = {key: str(value) for key, value in (given or {}).items() if value is not None}
+    texts = {key: str(value) for key, value in (values or {}).items() if value is not None}
     paper = preset_of(kind, preset)
-    if "max_steps" in written and "epochs" not in written and preset is None:
+    if "max_steps" in texts and "epochs" not in texts and preset is None:
         paper["epochs"] = None  # the steps decide
     owner = f"{kind.name} training"
-    return read_settings(kind.settings, written, owner, remedy="See `assay train --help`.", **paper), frozenset(written)
+    return read_settings(kind.settings, texts, owner, remedy="See `assay train --help`.", **paper), frozenset(texts)
