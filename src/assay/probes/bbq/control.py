@@ -47,7 +47,7 @@ class ControlComparison(NamedTuple):
     change: Estimate
 
 
-def control_accuracy(own: Run, control: Run) -> list[PairedChange]:
+def control_accuracy(run: Run, control: Run) -> list[PairedChange]:
     """Accuracy on the control set minus accuracy on the set, in [−1, 1], for every category and context.
 
     MBBQ reports the accuracy on its control set beside its bias scores (Neplenbroek et al. 2024, arXiv 2406.07243).
@@ -55,10 +55,10 @@ def control_accuracy(own: Run, control: Run) -> list[PairedChange]:
     have the same number count. 0 means that the model is right as often about names as about groups; above 0, it is
     right less often about groups.
     """
-    about = [estimate for estimate in own.findings.estimates if estimate.metric == "accuracy"]
+    about = [estimate for estimate in run.findings.estimates if estimate.metric == "accuracy"]
     return list(
         compare_answers(
-            PROBE, recalled_run(own), recalled_run(control), resamples=RESAMPLES, common=False, about=about
+            PROBE, recalled_run(run), recalled_run(control), resamples=RESAMPLES, common=False, about=about
         ).changes
     )
 
@@ -66,40 +66,53 @@ def control_accuracy(own: Run, control: Run) -> list[PairedChange]:
 def controlled(runs: Sequence[Run]) -> list[ControlComparison]:
     """The accuracies of all runs whose control set is among the runs, in the same language; q is over all of them."""
     varieties = {EditionLanguage.of(run.info.settings): run for run in runs}
-    found = [
-        (own.in_language, change)
-        for own, run in varieties.items()
-        for other, control in varieties.items()
-        if (own.family, own.language) == (other.family, other.language) and other.is_control > own.is_control
+    changes = [
+        (variety.in_language, change)
+        for variety, run in varieties.items()
+        for other_variety, control in varieties.items()
+        if (variety.family, variety.language) == (other_variety.family, other_variety.language)
+        and other_variety.is_control > variety.is_control
         for change in control_accuracy(run, control)
     ]
-    tested = corrected([change.change for _, change in found], ["accuracy"] * len(found))
-    both = zip(found, tested, strict=True)
-    return [ControlComparison(language, change.before, change.after, own) for (language, change), own in both]
+    tested = corrected([change.change for _, change in changes], ["accuracy"] * len(changes))
+    both = zip(changes, tested, strict=True)
+    return [ControlComparison(language, change.before, change.after, variety) for (language, change), variety in both]
 
 
 def control_blocks(runs: Sequence[Run]) -> list[Block]:
     """What the control sets among the runs show: a sentence for each language, and a table; nothing without them."""
-    found = controlled(runs)
-    if not found:
+    comparisons = controlled(runs)
+    if not comparisons:
         return []
     columns = ("category", "context", "language", "accuracy", "control_accuracy", "difference", "low", "high", "p", "q")
     rows: list[Sequence[Cell]] = []
     groups: dict[str, list[TableRow]] = {}
-    for each in found:
-        change = each.change
+    for comparison in comparisons:
+        change = comparison.change
         category, context = change.group["category"], change.group["context"]
         numbers = (change.value, change.low, change.high)
-        rows.append([category, context, each.language, each.before, each.after, *numbers, change.p, change.q, change.n])
-        drawn = DotCell(*numbers, hollow=change.q is None or change.q > CLEAR)
+        rows.append(
+            [
+                category,
+                context,
+                comparison.language,
+                comparison.before,
+                comparison.after,
+                *numbers,
+                change.p,
+                change.q,
+                change.n,
+            ]
+        )
+        dot = DotCell(*numbers, hollow=change.q is None or change.q > CLEAR)
         cells = [
             context_words(context),
-            each.language,
-            each.before,
-            each.after,
+            comparison.language,
+            comparison.before,
+            comparison.after,
             MarkedCell(change.value, note=change.note),
         ]
-        groups.setdefault(category, []).append(TableRow([*cells, drawn, numbers[1:], change.q]))
+        groups.setdefault(category, []).append(TableRow([*cells, dot, numbers[1:], change.q]))
     table = DisplayTable(
         title="Control accuracy: the same questions about names in place of groups",
         how=fill_slots(
@@ -124,33 +137,38 @@ def control_blocks(runs: Sequence[Run]) -> list[Block]:
             *(TableColumn("95% interval", CellKind.INTERVAL), TableColumn("q", CellKind.PROBABILITY)),
         ],
         groups=[
-            RowGroup(own, category_words(category), category == ALL)
-            for category, own in sorted(groups.items(), key=lambda pair: pair[0] == ALL)
+            RowGroup(group_rows, category_words(category), category == ALL)
+            for category, group_rows in sorted(groups.items(), key=lambda pair: pair[0] == ALL)
         ],
         sort=TableTools.NONE,
         filter=TableTools.NONE,
         heads_beside=True,
         group="category",
     )
-    return [Paragraphs([_said(each) for each in found if _is_whole(each, found)], TextRole.ITEMS), table]
+    return [
+        Paragraphs(
+            [_said(comparison) for comparison in comparisons if _is_whole(comparison, comparisons)], TextRole.ITEMS
+        ),
+        table,
+    ]
 
 
-def _is_whole(each: ControlComparison, found: Sequence[ControlComparison]) -> bool:
+def _is_whole(comparison: ControlComparison, comparisons: Sequence[ControlComparison]) -> bool:
     """Whether it is about all categories, or the only one, where the text gives the answer."""
-    categories = {own.change.group["category"] for own in found}
-    whole = ALL if ALL in categories else next(iter(categories))
-    return each.change.group == {"category": whole, "context": DISAMBIGUATED}
+    categories = {other_comparison.change.group["category"] for other_comparison in comparisons}
+    category = ALL if ALL in categories else next(iter(categories))
+    return comparison.change.group == {"category": category, "context": DISAMBIGUATED}
 
 
-def _said(each: ControlComparison) -> Text:
-    change = each.change
+def _said(comparison: ControlComparison) -> Text:
+    change = comparison.change
     sizes = f"(difference {format_number(change.value)}, 95% interval {format_interval(change.low, change.high)})"
     return [
-        f"In {each.language}, where the text gives the answer, the model is right in ",
+        f"In {comparison.language}, where the text gives the answer, the model is right in ",
         *(
-            NumberText(format_share(each.before)),
+            NumberText(format_share(comparison.before)),
             " of the questions about groups and in ",
-            NumberText(format_share(each.after)),
+            NumberText(format_share(comparison.after)),
         ),
         *(" of the same questions about names ", NumberText(sizes)),
     ]

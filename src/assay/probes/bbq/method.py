@@ -31,7 +31,6 @@ from assay.probes.bbq.choose_examples import PROBABILITIES, PartAnswers, choose_
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.edition_language import SETTINGS, EditionLanguage, language_labels
 from assay.probes.bbq.editions import ORIGINAL, absent_categories, categories_of, edition, language_of, set_name
-from assay.probes.bbq.evasion import BESIDE, TITLE
 from assay.probes.bbq.generation import BBQQuestionWriter
 from assay.probes.bbq.grounds import grounds_of, lost_answers
 from assay.probes.bbq.items import QUARTET
@@ -242,7 +241,10 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps side by side"}
+        return {
+            compare_runs.BESIDE: compare_runs.TITLE,
+            "scores": "Bias scores, accuracies and accuracy gaps side by side",
+        }
 
 
 def option_orders_of(settings: BBQSettings) -> str:
