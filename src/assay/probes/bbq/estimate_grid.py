@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from assay.presentation.elements import MarkedCell, RowGroup, TableCell, TableRow
 from assay.presentation.rich_text import ChartMark, Text
 from assay.probes.bbq import ALL, BOTH, CONTEXTS, category_words
 from assay.results.findings import Estimate
@@ -92,9 +93,9 @@ class EstimateGrid:
         """The categories in order of appearance, all together last."""
         return categories_in_order(category for _, category, _ in self.cells)
 
-    @cached_property
-    def has_ties(self) -> bool:
-        return any(e.value for (metric, _, _), e in self.cells.items() if metric == "tied_rate")
+    def has_any(self, metric: str) -> bool:
+        """Whether a rate is above 0 anywhere."""
+        return any(e.value for (name, _, _), e in self.cells.items() if name == metric)
 
     def whole(self, context: str) -> str | None:
         """The category that covers everything asked in a context: all together, or the only one."""
@@ -128,9 +129,20 @@ def is_clear(estimate: Estimate) -> bool:
     return estimate.q is not None and estimate.chance is Chance.ABOVE
 
 
+def marked(estimate: Estimate | None, note: str | None = None) -> TableCell:
+    """The value in a table: bold where it is clear, empty where there is no estimate."""
+    return "" if estimate is None else MarkedCell(estimate.value, is_clear(estimate) or None, note)
+
+
+def single_and_whole(categories: Collection[str], row: Callable[[str], TableRow]) -> list[RowGroup]:
+    """A table's row for each category, and apart from these the row for all together."""
+    single = RowGroup([row(category) for category in categories if category != ALL])
+    return [single, *([RowGroup([row(ALL)], whole=True)] if ALL in categories else [])]
+
+
 def behind(estimate: Estimate) -> dict[str, str]:
     """Which examples contribute to an estimate; all categories, or both contexts, need no key."""
-    return {key: value for key, value in estimate.group.items() if (key, value) not in _WHOLE}
+    return {key: value for key, value in estimate.group.items() if value and (key, value) not in _WHOLE}
 
 
 _WHOLE = {("category", ALL), ("context", BOTH)}

@@ -22,7 +22,7 @@ from assay.errors import UsageError
 from assay.languages import ENGLISH, language
 from assay.presentation.elements import Presentation, Section
 from assay.probes.base import Method, Prepared, Request, Stage
-from assay.probes.bbq import ask_items, category_words, compare_runs, present, present_charts
+from assay.probes.bbq import across, ask_items, category_words, compare_runs, present
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
@@ -234,7 +234,7 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
         return present.present(run)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        return present_charts.across(runs)
+        return across.across(runs)
 
     def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
         return compare_runs.side_by_side(models)

@@ -24,9 +24,8 @@ from assay.probes.bbq.edition_language import STARTER, QuestionSetInfo, other_of
 from assay.probes.bbq.editions import ORIGINAL, absent_categories
 from assay.probes.bbq.estimate_grid import EstimateGrid, behind, is_clear
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
-from assay.probes.bbq.present_abstention import abstentions
 from assay.probes.bbq.present_card import card_of
-from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
+from assay.probes.bbq.present_charts import PEOPLE, abstentions, by_category, comparisons, measured, rates
 from assay.probes.bbq.present_tables import crossed, labels, prompts, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_text import RunSentences
 from assay.results.findings import Estimate
@@ -257,7 +256,7 @@ def _answers(grid: EstimateGrid) -> list[Block]:
     """How often each kind of answer was given, all categories together."""
     wholes = [context for context in grid.contexts if grid.whole(context) is not None]
     more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, whole) for whole in wholes)}
-    tied = {"tied_rate": "tied"} if grid.has_ties else {}
+    tied = {"tied_rate": "tied"} if grid.has_any("tied_rate") else {}
     heads = _RATES | tied | more
     if not any(grid.of_whole(metric, context) for metric in heads for context in wholes):
         return []

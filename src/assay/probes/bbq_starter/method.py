@@ -16,7 +16,7 @@ from assay.config.settings import GENERATE, read_settings
 from assay.errors import UsageError
 from assay.presentation.elements import Presentation, Section
 from assay.probes.base import Request
-from assay.probes.bbq import present, present_charts
+from assay.probes.bbq import across, present
 from assay.probes.bbq.editions import ORIGINAL
 from assay.probes.bbq.generation import COUNTED, require_folder, write_files
 from assay.probes.bbq.items import CATEGORIES, Dataset, Item
@@ -75,7 +75,7 @@ class BBQStarter(BBQ):
         return replace(present.present(run, starter=True), name=self.probe.name, data_set=self.probe.data_set)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        return present_charts.across(runs, starter=True)
+        return across.across(runs, starter=True)
 
 
 @dataclass(frozen=True)
