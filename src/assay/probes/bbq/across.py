@@ -134,7 +134,9 @@ def _by_category(rows: Mapping[str, Sequence[TableRow]], columns: Sequence[Table
     return DisplayTable(
         **fields,
         columns=columns,
-        groups=[RowGroup(own, category_words(category), category == ALL) for category, own in rows.items()],
+        groups=[
+            RowGroup(of_category, category_words(category), category == ALL) for category, of_category in rows.items()
+        ],
         sort=TableTools.NONE,
         filter=TableTools.NONE,
         heads_beside=True,
@@ -219,15 +221,15 @@ def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool, column: st
         by_category = {category: _defined(grids, "accuracy", category, context) for category in _categories(grids)}
         data += [
             [context, category, name, e.value, e.low, e.high, e.n]
-            for category, own in by_category.items()
-            for name, e in own.items()
+            for category, by_name in by_category.items()
+            for name, e in by_name.items()
         ]
         rows = {
             category: [
-                TableRow([name, right_dot(e, starter), e.value, (e.low, e.high), e.n]) for name, e in own.items()
+                TableRow([name, right_dot(e, starter), e.value, (e.low, e.high), e.n]) for name, e in by_name.items()
             ]
-            for category, own in by_category.items()
-            if len(own) > 1
+            for category, by_name in by_category.items()
+            if len(by_name) > 1
         }
         words = context_words(context)
         table = _by_category(rows, columns, title=f"Accuracy by {column}: {words} questions", anchor="accuracy-of")
@@ -288,7 +290,7 @@ def control_blocks(runs: Sequence[Run]) -> list[Block]:
     by_category: dict[str, list[TableRow]] = {}
     sentences: list[Text] = []
     categories = [change.change.group["category"] for _, change in changes]
-    whole = {"category": ALL if ALL in categories else categories[0], "context": DISAMBIGUATED}
+    of_all = {"category": ALL if ALL in categories else categories[0], "context": DISAMBIGUATED}
     for name, change in changes:
         difference = change.change
         category, context = difference.group["category"], difference.group["context"]
@@ -299,7 +301,7 @@ def control_blocks(runs: Sequence[Run]) -> list[Block]:
         dot = DotCell(*numbers, hollow=difference.q is None or difference.q > CLEAR)
         cells += [MarkedCell(difference.value, note=difference.note), dot, numbers[1:], difference.q]
         by_category.setdefault(category, []).append(TableRow(cells))
-        if difference.group == whole:
+        if difference.group == of_all:
             sentences.append(_sentence(name, change))
     columns = ("category", "context", "language", "accuracy", "control_accuracy", "difference", "low", "high", "p", "q")
     table = _by_category(

@@ -203,8 +203,8 @@ def abstentions(run: Run, grid: EstimateGrid, *, drawn: bool = True) -> list[Dis
     by_category = {
         category: [grid.get(metric, category, DISAMBIGUATED) for metric in _DECLINED] for category in grid.categories
     }
-    by_category = {category: own for category, own in by_category.items() if own[0] is not None}
-    if not by_category or not (drawn or any(own[0] and own[0].value for own in by_category.values())):
+    by_category = {category: estimates for category, estimates in by_category.items() if estimates[0] is not None}
+    if not by_category or not (drawn or any(estimates[0] and estimates[0].value for estimates in by_category.values())):
         return []
 
     def row(category: str) -> TableRow:
@@ -238,8 +238,8 @@ def abstentions(run: Run, grid: EstimateGrid, *, drawn: bool = True) -> list[Dis
             data=Data(
                 ["category", *(f"{metric}_{name}" for metric in _DECLINED for name in numbers)],
                 [
-                    [category, *(None if e is None else getattr(e, name) for e in own for name in numbers)]
-                    for category, own in by_category.items()
+                    [category, *(None if e is None else getattr(e, name) for e in estimates for name in numbers)]
+                    for category, estimates in by_category.items()
                 ],
             ),
             file="bbq-abstention",
@@ -345,7 +345,10 @@ def _chart(
                 *(TableColumn(head, CellKind.NUMBER, wraps=True) for head in heads.values()),
                 TableColumn("n", CellKind.COUNT),
             ],
-            groups=[RowGroup([row(e) for e in own], head, own[0].group["category"] == ALL) for head, own in lines],
+            groups=[
+                RowGroup([row(e) for e in of_line], head, of_line[0].group["category"] == ALL)
+                for head, of_line in lines
+            ],
             sort=TableTools.GROUPS,
             filter=TableTools.GROUPS,
             heads_beside=True,

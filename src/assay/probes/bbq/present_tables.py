@@ -293,20 +293,24 @@ def prompts(run: Run, grid: EstimateGrid) -> list[DisplayTable]:
         for right, bias, low, high in (by_prompt[name][context] for context in grid.contexts):
             yield from ("" if right is None else right, "" if bias is None else bias, (low, high))
 
-    shown = DisplayTable(
+    table_shown = DisplayTable(
         title="Prompts",
         how="accuracy and bias score of each prompt, for the same questions. The headline numbers have the spread over "
         "prompts, and how large it would be by chance.",
         data=Data(
             ("prompt", "context", *columns),
-            [[name, context, *numbers] for name, own in by_prompt.items() for context, numbers in own.items()],
+            [
+                [name, context, *numbers]
+                for name, by_context in by_prompt.items()
+                for context, numbers in by_context.items()
+            ],
         ),
         file="bbq-prompts",
         anchor="prompts",
         columns=[TableColumn("prompt", CellKind.TEXT), *_of_contexts(grid.contexts, heads)],
         groups=[RowGroup([TableRow([*cells(name)]) for name in by_prompt])],
     )
-    return [shown] if by_prompt else []
+    return [table_shown] if by_prompt else []
 
 
 def _of_contexts(contexts: Sequence[str], heads: Sequence[tuple[str, CellKind]]) -> list[TableColumn]:
@@ -317,7 +321,9 @@ def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Panel]:
     """How often each phrasing was offered and chosen in each context; the most chosen first."""
     table, columns = "unknown_strings", ("offered", "chosen", "share_of_unknown")
     by_string = _by_context(run, table, "string", columns, run.rows(table))
-    times = {string: sum(chosen or 0.0 for _, chosen, _ in own.values()) for string, own in by_string.items()}
+    times = {
+        string: sum(chosen or 0.0 for _, chosen, _ in by_context.values()) for string, by_context in by_string.items()
+    }
     data: list[Sequence[Cell]] = []
     rows: list[TableRow] = []
     for string in sorted(by_string, key=lambda string: (-times[string], string))[:MOST_STRINGS]:
@@ -422,5 +428,5 @@ def _count(answers: Answers) -> int:
 def _bias(answers: Answers) -> float:
     """The share of all answers that agree with the stereotype minus the share that contradict it, in [-1, 1]."""
     signs = {"neg": 1.0, "nonneg": -1.0}
-    added = (signs.get(key, 0.0) * n * (target - other) for key, (target, other, _, n) in answers.items())
+    added = (signs.get(key, 0.0) * n * (target - non_target) for key, (target, non_target, _, n) in answers.items())
     return sum(added) / _count(answers)

@@ -90,9 +90,12 @@ def showcase(findings: Findings, groups: NameGroups, source: ExampleSource, most
     times: Counter[str] = Counter()  # how often a word was shown
     used: set[tuple[WrongAnswer, WrongAnswer]] = set()
 
-    def examples(pair: GroupPair, own: Sequence[WordDifference]) -> Iterator[Example | None]:
+    def examples(pair: GroupPair, shown_words: Sequence[WordDifference]) -> Iterator[Example | None]:
         """Of a pair of groups: None where nothing shows a word."""
-        cases = [*((word, word.rank == 2) for word in own), *((word, True) for word in own if word.rank < 2)]
+        cases = [
+            *((word, word.rank == 2) for word in shown_words),
+            *((word, True) for word in shown_words if word.rank < 2),
+        ]
 
         def order(case: tuple[WordDifference, bool]) -> tuple[bool, int, int, float, str]:
             word, usual = case
@@ -207,13 +210,15 @@ def _example(
     wrong = [option.text for question in questions for option in question.options if not option.right]
     words = [said(text_word, source.case) for text in wrong for text_word in split(text).words]
     about = {
-        "group": list(dict.fromkeys([*(own for own, *_ in of_names), *(p for _, *pooled in of_names for p in pooled)])),
+        "group": list(
+            dict.fromkeys([*(group for group, *_ in of_names), *(p for _, *pooled in of_names for p in pooled)])
+        ),
         "name": names,
         "word": list(dict.fromkeys([word.word, *(w for w in words if (pair.first, pair.second, w) in telling)])),
         "context": str(answers[0].context + 1),
     }
-    spelling = spelled([own for own, *_ in of_names])
-    people = [f"{name} ({spelling[own]})" for name, (own, *_) in zip(names, of_names, strict=True)]
+    spelling = spelled([group for group, *_ in of_names])
+    people = [f"{name} ({spelling[group]})" for name, (group, *_) in zip(names, of_names, strict=True)]
     return Example(about, questions, source.scores, _note(word, usual, people, beaten))
 
 
@@ -288,14 +293,16 @@ class ScoredAnswers:
             return
         pools = [pool.of(name) for name in names]
         starts = [int(pool.offsets[name]) + name for name in names]
-        in_pools = [scores[start + 1 : start + 1 + len(own)] for start, own in zip(starts, pools, strict=True)]
-        best = [own[np.argsort(-of_own, kind="stable")[:BEST]] for own, of_own in zip(pools, in_pools, strict=True)]
+        in_pools = [scores[start + 1 : start + 1 + len(members)] for start, members in zip(starts, pools, strict=True)]
+        best = [
+            members[np.argsort(-of_own, kind="stable")[:BEST]] for members, of_own in zip(pools, in_pools, strict=True)
+        ]
         with_words = _with_words(pool, np.concatenate(pools), vocabulary, self.case, number)
         strings = np.unique(np.concatenate([with_words, *best]))
         strings = strings[strings > 0]  # 0 is the right answer
         table = np.full((len(names), len(strings)), np.nan, np.float32)
-        for row, (own, of_own) in enumerate(zip(pools, in_pools, strict=True)):
-            _, member, string = np.intersect1d(own, strings, return_indices=True)
+        for row, (members, of_own) in enumerate(zip(pools, in_pools, strict=True)):
+            _, member, string = np.intersect1d(members, strings, return_indices=True)
             table[row, string] = of_own[member]
         right, name_array = scores[starts].astype(np.float32), np.array(names, np.int64)
         rows, columns = np.nonzero(np.isfinite(table))
