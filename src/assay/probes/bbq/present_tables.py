@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -99,26 +99,41 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
         for category in dict.fromkeys(e.group["category"] for e in together)
     }
     single = sorted((e for e in in_first if e.group["stereotype"]), key=_order)
-    first_of_each = [e for of_category in by_category.values() for e in of_category[:MOST_LABELS]]
-    strongest = single[:MOST_STEREOTYPES]
+    shown = [e for of_category in by_category.values() for e in of_category[:MOST_LABELS]] + single[:MOST_STEREOTYPES]
     figures = [
         TableColumn("bias score", CellKind.NUMBER),
-        TableColumn(
-            "bias score",
-            CellKind.DOTS,
-            reach=[x for e in (*first_of_each, *strongest) for x in (e.value, e.low, e.high)],
-        ),
+        TableColumn("bias score", CellKind.DOTS, reach=[x for e in shown for x in (e.value, e.low, e.high)]),
         TableColumn(run.level, CellKind.INTERVAL),
         TableColumn("q", CellKind.PROBABILITY),
         TableColumn("n", CellKind.COUNT),
     ]
     context = Verbatim(context_words(contexts[0] if contexts else ""))
+    return [
+        *([_by_label(by_category, figures, context)] if together else []),
+        *_maps(_STEREOTYPES, [e for e in scores if e.group["stereotype"]], "stereotype", "stereotype", "label"),
+        *([_single(single, figures, context)] if single else []),
+    ]
 
-    def row(score: Estimate, *about: elements.TableCell) -> TableRow:
-        dot = DotCell(score.value, score.low, score.high, hollow=not is_clear(score))
-        return TableRow([*about, score.value, dot, (score.low, score.high), score.q, score.n], behind(score))
 
-    by_label = DisplayTable(
+def _row(score: Estimate, *about: elements.TableCell) -> TableRow:
+    dot = DotCell(score.value, score.low, score.high, hollow=not is_clear(score))
+    return TableRow([*about, score.value, dot, (score.low, score.high), score.q, score.n], behind(score))
+
+
+def _by_label(
+    by_category: Mapping[str, Sequence[Estimate]], figures: Sequence[TableColumn], context: Verbatim
+) -> DisplayTable:
+    groups = [
+        RowGroup(
+            [
+                *(_row(e, label_words(e.group["label"])) for e in scores[:MOST_LABELS]),
+                *_omitted(len(scores) - MOST_LABELS, "more group", "by_label"),
+            ],
+            category_words(category),
+        )
+        for category, scores in by_category.items()
+    ]
+    return DisplayTable(
         title="Who the stereotypes are about",
         how=fill_slots(
             "the bias score in {main} questions, by the group that the stereotype is about. Right of zero, the model "
@@ -126,7 +141,7 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
             f"(q at most {CLEAR}, {ALLOWED}).",
             main=context,
         ),
-        data=_data(first_of_each, "label"),
+        data=_data((e for scores in by_category.values() for e in scores[:MOST_LABELS]), "label"),
         file="bbq-labels",
         anchor="labels",
         after=[
@@ -134,40 +149,28 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
             "all groups and stereotypes of all categories and kinds of questions; intervals are not."
         ],
         columns=[TableColumn("group", CellKind.TEXT), *figures],
-        groups=[
-            RowGroup(
-                [
-                    *(row(e, label_words(e.group["label"])) for e in of_category[:MOST_LABELS]),
-                    *_omitted(len(of_category) - MOST_LABELS, "more group", "by_label"),
-                ],
-                category_words(category),
-            )
-            for category, of_category in by_category.items()
-        ],
+        groups=groups,
     )
-    rows = [row(e, _label_and_category(e), e.group["stereotype"]) for e in strongest]
-    stereotypes = DisplayTable(
+
+
+def _single(single: Sequence[Estimate], figures: Sequence[TableColumn], context: Verbatim) -> DisplayTable:
+    rows = []
+    for score in single[:MOST_STEREOTYPES]:
+        label, category = Verbatim(label_words(score.group["label"])), Verbatim(category_words(score.group["category"]))
+        rows.append(_row(score, [label, " (", category, ")"], score.group["stereotype"]))
+    return DisplayTable(
         title="Single stereotypes",
         how=fill_slots(
             "the largest bias scores of a group with one stereotype in {main} questions. Most are based on one or two "
             "templates, too few for an interval. They show where to look; they are not findings.",
             main=context,
         ),
-        data=_data(strongest, "label", "stereotype"),
+        data=_data(single[:MOST_STEREOTYPES], "label", "stereotype"),
         file="bbq-stereotypes",
         anchor="single",
         columns=[TableColumn("group", CellKind.TEXT), TableColumn("stereotype", CellKind.TEXT), *figures],
         groups=[RowGroup([*rows, *_omitted(len(single) - MOST_STEREOTYPES, "", "by_label")])],
     )
-    return [
-        *([by_label] if together else []),
-        *_maps(_STEREOTYPES, [e for e in scores if e.group["stereotype"]], "stereotype", "stereotype", "label"),
-        *([stereotypes] if single else []),
-    ]
-
-
-def _label_and_category(score: Estimate) -> Text:
-    return [Verbatim(label_words(score.group["label"])), " (", Verbatim(category_words(score.group["category"])), ")"]
 
 
 # --- crossed groups

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.presentation.elements import Block, Paragraphs, TextRole
@@ -142,33 +142,28 @@ class RunSentences:
         sentences: list[Text] = [
             ["The model refused to answer ", refused, counts] if refused else "",
             ["The answer was not understood in ", unparsed, "; these are left out of every score."] if unparsed else "",
-            ["Several options share exactly the highest score in ", tied, "; these ties are also left out."]
-            if tied
-            else "",
         ]
-        return (
-            _sentences([Strong(f"Not every question has an answer: {self._lost()}."), *sentences])
-            if any(sentences)
-            else ""
-        )
+        if tied:
+            sentences.append(
+                ["Several options share exactly the highest score in ", tied, "; these ties are also left out."]
+            )
+        if not any(sentences):
+            return ""
+        return _sentences([Strong(f"Not every question has an answer: {self._lost()}."), *sentences])
 
     def _lost(self) -> str:
         """How many of all replies say nothing, by what became of them."""
-        understood = [e for context in self.grid.contexts if (e := self._defined("unparsed_rate", context))]
+        replies = plural(sum(e.n for e in self._by_context("unparsed_rate").values()), "reply", "replies")
         parts = []
         for metric, fate in _LOST.items():
-            rates = [e for context in self.grid.contexts if (e := self._defined(metric, context)) and e.value]
-            if n_lost := sum(max(1, round((e.value or 0.0) * e.n)) for e in rates):
+            rates = self._by_context(metric).values()
+            if n_lost := sum(max(1, round(e.value * e.n)) for e in rates if e.value):
                 parts.append(f"{format_count(n_lost)} {fate}")
-        return (
-            f"of {plural(sum(e.n for e in understood), 'reply', 'replies')}, {plain(join_texts(parts, last=' and '))}"
-        )
+        return f"of {replies}, {plain(join_texts(parts, last=' and '))}"
 
     def _rates(self, metric: str) -> Text:
-        rates = [(context, self._defined(metric, context)) for context in self.grid.contexts]
-        return join_texts(
-            [[f"{format_share(e.value)} of the ", _questions(c)] for c, e in rates if e and e.value], " and "
-        )
+        rates = self._by_context(metric).items()
+        return join_texts([[f"{format_share(e.value)} of the ", _questions(c)] for c, e in rates if e.value], " and ")
 
     def _guessing(self, context: str) -> Text:
         """A context that does not give the answer."""
@@ -183,7 +178,9 @@ class RunSentences:
                 of_these = f"Of these, {format_share(agreeing.value)} agreed with the stereotype"
                 agreed = [of_these, self._between(agreeing), "; 50% would be even-handed."]
         elif named:
-            naming = [", the model never named a person", self._should(context), "."]
+            accuracy = self._defined("accuracy", context)
+            should = _AS_IT_SHOULD if accuracy and accuracy.value == 1 else ""
+            naming = [", the model never named a person", should, "."]
         elif self.grid.of_whole("unknown_rate", context) is None:
             naming = "."
         start = Strong(starts.get(context) or Verbatim(context_words(context)))
@@ -195,17 +192,17 @@ class RunSentences:
         if cost is None:
             undefined = ", the accuracy gap is undefined."
             return _sentences([[start, undefined], self._biased(context)])
-        right = f", the model was right {_less_or_more(cost)} often if the right answer contradicts the stereotype "
+        less = f"{format_share_points(abs(cost.value or 0.0))} {'less' if (cost.value or 0.0) < 0 else 'more'}"
+        right = f", the model was right {less} often if the right answer contradicts the stereotype "
         tested, by = (cost.p, "p") if cost.q is None else (cost.q, "q")
         chance = ": not distinguishable from chance" if cost.chance is Chance.WITHIN else ""
         p = "" if tested is None else f", {by} {format_p_equals(tested)}{chance}"
-        figures: Text = [NumberText(format_number(cost.value)), ", ", self._interval(cost), p]
         clear, among = self._headlines("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
         categories: Text = ""
         if clear and among > 1:
             clearly = self._clearly("accuracy_cost")
             categories = [f"This is {clearly} in {len(clear)} of {among} categories: ", self._categories(clear), "."]
-        sentence: Text = [start, right, "than if it agrees (accuracy gap ", figures, ")."]
+        sentence: Text = [start, right, "than if it agrees (accuracy gap ", self._figures(cost, p), ")."]
         return _sentences([sentence, categories, self._declining(), self._biased(context)])
 
     def _declining(self) -> Text:
@@ -215,14 +212,11 @@ class RunSentences:
             return ""
         sentence: list[Text] = [["It declines ", NumberText(format_share(rate.value)), " of them", self._between(rate)]]
         if gap is not None:
-            comparison = "confirms a stereotype than where it contradicts one"
-            more = (
-                f", {format_share_points(abs(gap.value or 0.0))} {'more' if (gap.value or 0.0) > 0 else 'less'} often "
-            )
+            more = f"{format_share_points(abs(gap.value or 0.0))} {'more' if (gap.value or 0.0) > 0 else 'less'} often"
+            where = "where the fact confirms a stereotype than where it contradicts one"
             q = "" if gap.q is None else f", q {format_p_equals(gap.q)}"
             unclear = ": not distinguishable from chance" if gap.chance is Chance.WITHIN else ""
-            figures: Text = [NumberText(format_number(gap.value)), ", ", self._interval(gap), q, unclear]
-            sentence += [[f"{more}where the fact {comparison} (abstention gap ", figures, ")"]]
+            sentence.append([f", {more} {where} (abstention gap ", self._figures(gap, q, unclear), ")"])
         return [*sentence, "."]
 
     def _biased(self, context: str) -> Text:
@@ -235,20 +229,18 @@ class RunSentences:
         return Strong(f"{start} {none}.") if tested else ""
 
     def _categories(self, estimates: Sequence[Estimate], *, signed: bool = False) -> Text:
-        def one(estimate: Estimate) -> Text:
+        """The first few, and how many more there are."""
+        items: list[Text] = []
+        for estimate in estimates[:MOST_CLEAR]:
             direction = f"{'with' if (estimate.value or 0) > 0 else 'against'} stereotypes " if signed else ""
-            figures: Text = [
-                NumberText(format_number(estimate.value)),
-                ", ",
-                self._interval(estimate),
-                f", q {format_p_equals(estimate.q)}",
-            ]
-            return [Strong(_category(estimate)), f" {direction}(", figures, ")"]
-
-        return _first([one(e) for e in estimates], "; ")
+            figures = self._figures(estimate, f", q {format_p_equals(estimate.q)}")
+            category = Verbatim(category_words(estimate.group["category"]))
+            items.append([Strong(category), f" {direction}(", figures, ")"])
+        more = [f"and {len(estimates) - MOST_CLEAR} more"] if len(estimates) > MOST_CLEAR else []
+        return join_texts([*items, *more], "; ")
 
     def _right(self) -> list[Text]:
-        accuracies = {context: e for context in self.grid.contexts if (e := self._defined("accuracy", context))}
+        accuracies = self._by_context("accuracy")
         if not accuracies:
             return []
         right = join_texts(
@@ -279,6 +271,9 @@ class RunSentences:
         estimate = self.grid.of_whole(metric, context)
         return None if estimate is None or estimate.value is None else estimate
 
+    def _by_context(self, metric: str) -> dict[str, Estimate]:
+        return {context: e for context in self.grid.contexts if (e := self._defined(metric, context))}
+
     def _named(self, context: str) -> Estimate | None:
         """The share of answers that name a person: neither “cannot be determined” nor refused."""
         unknown, refused = self._defined("unknown_rate", context), self._defined("refused_rate", context)
@@ -291,16 +286,12 @@ class RunSentences:
             return Estimate("named", {}, 1.0 - unknown.value)
         return Estimate("named", {}, 1.0 - unknown.value, 1.0 - unknown.high, 1.0 - unknown.low)
 
-    def _should(self, context: str) -> str:
-        accuracy = self._defined("accuracy", context)
-        return _AS_IT_SHOULD if accuracy and accuracy.value == 1 else ""
-
-    def _interval(self, estimate: Estimate) -> Text:
-        return (
-            "no interval"
-            if estimate.low is None
-            else [f"{self.run.level} ", NumberText(format_interval(estimate.low, estimate.high))]
-        )
+    def _figures(self, estimate: Estimate, *tests: str) -> Text:
+        """A value, its interval, and what tests say of it."""
+        value = NumberText(format_number(estimate.value))
+        if estimate.low is None:
+            return [value, ", ", "no interval", *tests]
+        return [value, ", ", [f"{self.run.level} ", NumberText(format_interval(estimate.low, estimate.high))], *tests]
 
     def _between(self, estimate: Estimate) -> Text:
         """The interval of a share, in parentheses."""
@@ -309,24 +300,9 @@ class RunSentences:
         return [f" ({self.run.level} ", NumberText(format_share_interval(estimate.low, estimate.high)), ")"]
 
 
-def _less_or_more(cost: Estimate) -> str:
-    value = cost.value or 0.0
-    return f"{format_share_points(abs(value))} {'less' if value < 0 else 'more'}"
-
-
 def _questions(context: str) -> Text:
     return "questions without a text" if context == QUESTION_ONLY else [Verbatim(context_words(context)), " questions"]
 
 
-def _category(estimate: Estimate) -> Verbatim:
-    return Verbatim(category_words(estimate.group["category"]))
-
-
-def _first(items: Sequence[Text], between: str) -> Text:
-    """The first few, and how many more there are."""
-    more = [f"and {len(items) - MOST_CLEAR} more"] if len(items) > MOST_CLEAR else []
-    return join_texts([*items[:MOST_CLEAR], *more], between)
-
-
-def _sentences(sentences: Sequence[Text]) -> Text:
-    return join_texts([each for each in sentences if each], " ")
+def _sentences(sentences: Iterable[Text]) -> Text:
+    return join_texts([*filter(None, sentences)], " ")

@@ -205,20 +205,20 @@ def _example(
     telling: set[tuple[str, str, str]],
     source: ExampleSource,
 ) -> Example:
-    of_names, names = [labels[a.name] for a in answers], [groups.all_names()[a.name] for a in answers]
+    names = [groups.all_names()[answer.name] for answer in answers]
+    own = [labels[answer.name][0] for answer in answers]
+    pooled = [label for answer in answers for label in labels[answer.name][1:]]
     questions = source.asked(*answers)
     wrong = [option.text for question in questions for option in question.options if not option.right]
     words = [said(text_word, source.case) for text in wrong for text_word in split(text).words]
     about = {
-        "group": list(
-            dict.fromkeys([*(group for group, *_ in of_names), *(p for _, *pooled in of_names for p in pooled)])
-        ),
+        "group": list(dict.fromkeys([*own, *pooled])),
         "name": names,
         "word": list(dict.fromkeys([word.word, *(w for w in words if (pair.first, pair.second, w) in telling)])),
         "context": str(answers[0].context + 1),
     }
-    spelling = spelled([group for group, *_ in of_names])
-    people = [f"{name} ({spelling[group]})" for name, (group, *_) in zip(names, of_names, strict=True)]
+    spelling = spelled(own)
+    people = [f"{name} ({spelling[group]})" for name, group in zip(names, own, strict=True)]
     return Example(about, questions, source.scores, _note(word, usual, people, beaten))
 
 
@@ -293,17 +293,15 @@ class ScoredAnswers:
             return
         pools = [pool.of(name) for name in names]
         starts = [int(pool.offsets[name]) + name for name in names]
-        in_pools = [scores[start + 1 : start + 1 + len(members)] for start, members in zip(starts, pools, strict=True)]
-        best = [
-            members[np.argsort(-of_own, kind="stable")[:BEST]] for members, of_own in zip(pools, in_pools, strict=True)
-        ]
+        of_pools = [scores[start + 1 : start + 1 + len(members)] for start, members in zip(starts, pools, strict=True)]
+        best = [members[np.argsort(-each, kind="stable")[:BEST]] for members, each in zip(pools, of_pools, strict=True)]
         with_words = _with_words(pool, np.concatenate(pools), vocabulary, self.case, number)
         strings = np.unique(np.concatenate([with_words, *best]))
         strings = strings[strings > 0]  # 0 is the right answer
         table = np.full((len(names), len(strings)), np.nan, np.float32)
-        for row, (members, of_own) in enumerate(zip(pools, in_pools, strict=True)):
+        for row, (members, of_members) in enumerate(zip(pools, of_pools, strict=True)):
             _, member, string = np.intersect1d(members, strings, return_indices=True)
-            table[row, string] = of_own[member]
+            table[row, string] = of_members[member]
         right, name_array = scores[starts].astype(np.float32), np.array(names, np.int64)
         rows, columns = np.nonzero(np.isfinite(table))
         lead = table[rows, columns].astype(np.float64) - right[rows]
