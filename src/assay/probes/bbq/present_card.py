@@ -65,7 +65,7 @@ def card_of(run: Run, grid: EstimateGrid, warning: Text, not_asked: Text) -> Sum
         severity=f"{_points(estimate.value or 0.0)} of 100 {units}",
         of=family_of(estimate.metric, estimate.group),
         examples=behind(estimate),
-        telling=_telling(estimate, grid),
+        telling=_telling(estimate),
         warning=warning,
         not_asked=not_asked,
     )
@@ -97,7 +97,7 @@ def _by_abstaining(estimate: Estimate, grid: EstimateGrid) -> Estimate | None:
     return gap if gap is not None and is_clear(gap) and abs(gap.value or 0.0) > abs(persons) else None
 
 
-def _telling(estimate: Estimate, grid: EstimateGrid) -> dict[str, str]:
+def _telling(estimate: Estimate) -> dict[str, str]:
     """The mistake that an example has to show: the one that the sentence is about."""
     value = estimate.value or 0.0
     if estimate.chance is not Chance.ABOVE:
@@ -127,11 +127,8 @@ def _in_questions(category: str) -> Text:
 
 
 def _leaning(run: Run, estimate: Estimate, grid: EstimateGrid) -> list[Text]:
-    category, context, value = (
-        estimate.group.get("category", ALL),
-        estimate.group.get("context", ""),
-        estimate.value or 0.0,
-    )
+    category, context = estimate.group.get("category", ALL), estimate.group.get("context", "")
+    value = estimate.value or 0.0
     if _never_named(estimate, grid):
         return [_where(estimate), _NEVER, *_told(grid, category)]
     start: list[Text] = [_where(estimate), _in_questions(category), ", the model’s answers "]
