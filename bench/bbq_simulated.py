@@ -344,7 +344,7 @@ def questions(probe: str, size: str) -> Questions:
 def intervals(metric: TallyMetric, drawn: ResampledTallies) -> tuple[Array, Array, Array]:
     """The values of a metric and both ends of their intervals (set,); NaN where a run says that there is none."""
     own = drawn.of(metric)
-    low, high = logit_interval(own.values, own.again.T, own.effective, strata=own.strata, bounds=metric.bounds)
+    low, high = logit_interval(own.values, own.replicates.T, own.effective, strata=own.strata, bounds=metric.bounds)
     enough = own.units - own.strata >= MIN_UNITS - 1
     return own.values, np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 

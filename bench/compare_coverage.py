@@ -124,7 +124,7 @@ def bbq_pairs(job: tuple[str, str, str, int, int]) -> tuple[dict[str, Array], Ar
             span = metric.bounds[1] - metric.bounds[0]
             ends = logit_interval(
                 other.values - one.values,
-                (other.again - one.again).T,
+                (other.replicates - one.replicates).T,
                 np.where(fewer, one.effective, other.effective),
                 strata=np.where(fewer, one.strata, other.strata),
                 bounds=(-span, span),

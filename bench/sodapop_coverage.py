@@ -49,7 +49,7 @@ from assay.probes.sodapop.settings import PRESETS, SPARING, SodapopSettings
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.probes.sodapop_names import PRESETS as NAME_PRESETS
 from assay.probes.sodapop_names import PROBE as NAMES
-from assay.probes.sodapop_names import classifier
+from assay.probes.sodapop_names import method as names_method
 from assay.probes.sodapop_names.method import (
     RecalledNames,
     attributes_of,
@@ -324,7 +324,7 @@ def main() -> None:
     print("± is one standard error of the simulation")
     start = time.perf_counter()
     few_shuffles, clusters_fast = (
-        patch.object(classifier, "PERMUTATIONS", 1),
+        patch.object(names_method, "PERMUTATIONS", 1),
         patch.object(clusters, "two_clusters", quick_clusters),
     )
     with few_shuffles, clusters_fast, get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:

@@ -6,10 +6,12 @@ A run folder stores them in examples.jsonl, one on a line, the most telling firs
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, zip_longest
+from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -33,6 +35,22 @@ class Option(NamedTuple):
     score: float | None = None
     chosen: bool = False
     right: bool = False
+
+
+def shown_score(score: float, digits: int = 4) -> float | None:
+    """A score with so many significant digits; None if it is undefined or infinite."""
+    return float(f"{score:.{digits}g}") if isfinite(score) else None
+
+
+def scored_options(
+    texts: Sequence[str], scores: Sequence[float], right: int | None = None, *, least: float = float("-inf")
+) -> list[Option]:
+    """Options with their scores. The model chose what scores highest, if that is more than `least`."""
+    highest = max(scores)
+    return [
+        Option(text, shown_score(score), least < score == highest, i == right)
+        for i, (text, score) in enumerate(zip(texts, scores, strict=True))
+    ]
 
 
 @dataclass(frozen=True)
@@ -73,15 +91,28 @@ class Example:
     def as_json(self) -> dict[str, Any]:
         asked = [
             {
-                "text": each.text,
-                "question": each.question,
-                "options": [[o.text, o.score, int(o.chosen), int(o.right)] for o in each.options],
-                "answer": each.answer,
-                **({"prompt": each.prompt} if each.prompt else {}),
+                "text": question.text,
+                "question": question.question,
+                "options": [[o.text, o.score, int(o.chosen), int(o.right)] for o in question.options],
+                "answer": question.answer,
+                **({"prompt": question.prompt} if question.prompt else {}),
             }
-            for each in self.asked
+            for question in self.asked
         ]
         return {**vars(self), "about": dict(self.about), "asked": asked}
+
+
+T = TypeVar("T")
+
+
+def take_turns(sources: Iterable[Iterable[T | None]], most: int | None = None) -> Iterator[T]:
+    """At most so many items, one of each source in turn; where a source gives None, it loses its turn.
+
+    >>> [*take_turns(["abc", "d", "ef"], most=5)]
+    ['a', 'd', 'e', 'b', 'f']
+    """
+    rounds = zip_longest(*sources)
+    return islice((item for items in rounds for item in items if item is not None), most)
 
 
 def to_lines(examples: Sequence[Example]) -> bytes:

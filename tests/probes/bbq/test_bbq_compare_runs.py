@@ -168,7 +168,7 @@ def test_tallies_of_the_table_are_those_of_the_answers(refusals: str, question_o
     part = AnsweredItems(TWO, chosen, question_only=question_only)
     table = findings_of("bbq", [part], refusals=refusals, resamples=9, seed=0, scored=False).tables["answers"]
     items = ItemTallies.of(table, refusals, contents=True)
-    assert len(items.place) == len(TWO)
+    assert len(items.rows) == len(TWO)
     np.testing.assert_allclose(items.tallies[:, :FIELDS], counts(part, refusals))
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import small_bbq
-from assay.probes.bbq.analyse import findings_of
+from assay.probes.bbq.analyse import deviation, findings_of, width
 from assay.probes.bbq.items import NEGATIVE
 from assay.probes.bbq.metrics import bias_ambiguous
-from assay.probes.bbq.prompt_sensitivity import deviation, width
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.tallies import AnsweredItems, ResamplingUnits
 from assay.results.findings import Estimate, Findings
@@ -102,7 +101,7 @@ def test_templates_are_resampled_together_for_all_prompts(chosen: np.ndarray) ->
         again.append([max(scores) - min(scores), stdev(scores)])
     part = AnsweredItems(DATASET, chosen, prompts=PROMPTS)
     tallies = np.moveaxis(part.judged.tally("wrong"), 1, 0)
-    ours = bias_ambiguous(units.drawn(tallies, np.array(rows)).again)  # (prompt, resample)
+    ours = bias_ambiguous(units.drawn(tallies, np.array(rows)).replicates)  # (prompt, resample)
     assert np.allclose(np.stack([width(ours), deviation(ours)], axis=1), again)
     estimate = pick(found(chosen, PROMPTS), "prompt_spread")
     assert 0 <= number(estimate.low) < number(estimate.value) < number(estimate.high) <= 2

@@ -45,6 +45,6 @@ def test_an_interval_over_templates_of_different_sizes_contains_the_truth_as_oft
     hits = 0
     for _ in range(800):
         spread = drawn(rng.binomial(SIZES, rng.beta(3.6, 2.4, 25)), ["Age"] * 25).of(ACCURACY)
-        low, high = spread.interval(float(spread.values[0]), spread.again[0], (0.0, 1.0))
+        low, high = spread.interval(float(spread.values[0]), spread.replicates[0], (0.0, 1.0))
         hits += bool(low <= 0.6 <= high)
     assert 0.935 <= hits / 800 <= 0.975

@@ -119,7 +119,7 @@ def comparison_words(category: str, comparison: str) -> str:
     names = (first.lower(), "class" if second == "SES" else second)
     if not crossed:
         names = ("first attribute", "second attribute")
-    return ", ".join(f"{how} {name}" for how, name in zip(differ[comparison], names, strict=True))
+    return ", ".join(f"{relation} {name}" for relation, name in zip(differ[comparison], names, strict=True))
 
 
 def spelled_out(about: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def spelled_out(about: Mapping[str, Any]) -> dict[str, Any]:
     >>> spelled_out({"category": "SES", "context": "ambig", "label": ["lowSES"], "question_index": "3"})
     {'category': 'Socioeconomic status (SES)', 'context': 'ambiguous', 'label': ['low SES'], 'question_index': '3'}
     """
-    known: Mapping[str, Callable[[str], str]] = {
+    spellings: Mapping[str, Callable[[str], str]] = {
         **{"category": category_words, "context": context_words, "label": label_words, "target": label_words},
         "polarity": lambda polarity: POLARITIES.get(polarity, polarity),
         "comparison": lambda comparison: comparison_words(str(about.get("category", "")), comparison),
@@ -139,7 +139,7 @@ def spelled_out(about: Mapping[str, Any]) -> dict[str, Any]:
 
     def spell(key: str, value: Any) -> Any:
         if isinstance(value, str):
-            return known[key](value) if key in known else value
+            return spellings[key](value) if key in spellings else value
         return list(dict.fromkeys(spell(key, each) for each in value)) if isinstance(value, Sequence) else value
 
     return {key: spell(key, value) for key, value in about.items()}
@@ -155,8 +155,8 @@ def say_group(group: Mapping[str, str]) -> str:
     spelt = spelled_out(group)
     if "comparison" in spelt:
         spelt["comparison"] = f"the other person: {spelt['comparison']}"
-    known = ("category", "context", "polarity", "comparison")
-    return ", ".join(value if key in known else f"{key}: {value}" for key, value in spelt.items()) or "all"
+    plain_keys = ("category", "context", "polarity", "comparison")
+    return ", ".join(value if key in plain_keys else f"{key}: {value}" for key, value in spelt.items()) or "all"
 
 
 def family_of(metric: str, group: Mapping[str, str]) -> str:
@@ -167,11 +167,11 @@ def family_of(metric: str, group: Mapping[str, str]) -> str:
 
 def of_whole(estimates: Sequence[Estimate], metric: str) -> list[Estimate]:
     """A metric's estimates of all categories together, or of the only one."""
-    found = [
+    of_metric = [
         estimate for estimate in estimates if estimate.metric == metric and {*estimate.group} == {"category", "context"}
     ]
-    several = len({each.group["category"] for each in found}) > 1
-    return [each for each in found if not several or each.group["category"] == ALL]
+    several = len({estimate.group["category"] for estimate in of_metric}) > 1
+    return [estimate for estimate in of_metric if not several or estimate.group["category"] == ALL]
 
 
 def ranked(estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -184,7 +184,7 @@ def decisive(estimates: Sequence[Estimate]) -> list[Estimate]:
 
     With right answers s_DIS is the imbalance of the questions. Without contexts the bias score is like s_AMB.
     """
-    scores = [each for each in of_whole(estimates, "bias_score") if each.group["context"] != "disambig"]
+    scores = [score for score in of_whole(estimates, "bias_score") if score.group["context"] != "disambig"]
     return [*scores[:1], *of_whole(estimates, "accuracy_cost"), *of_whole(estimates, "abstention_gap")]
 
 
@@ -198,12 +198,12 @@ def _sets() -> list[tuple[str, str]]:
     from assay.languages import language_name
     from assay.probes.bbq.editions import NAMES, ORIGINAL, load_edition
 
-    found = []
-    for own in (load_edition(name) for name in NAMES if name != ORIGINAL):
-        languages = ", ".join(map(language_name, own.languages))
-        untested = "" if own.on_real_files else "; untested on real files"
-        found.append((f"edition={own.name}", f"{own.title}: {languages}{untested}"))
-    return found
+    sets = []
+    for edition_info in (load_edition(name) for name in NAMES if name != ORIGINAL):
+        languages = ", ".join(map(language_name, edition_info.languages))
+        untested = "" if edition_info.on_real_files else "; untested on real files"
+        sets.append((f"edition={edition_info.name}", f"{edition_info.title}: {languages}{untested}"))
+    return sets
 
 
 _ITEM = ("category", "question_index", "context", "polarity")

@@ -26,13 +26,13 @@ class Column:
     first: int = 0
 
 
-def numbered(texts: list[LoggedAnswer], file: Path, told: Column, notes: list[str]) -> Iterator[LoggedAnswer]:
+def numbered(texts: list[LoggedAnswer], file: Path, answer_column: Column, notes: list[str]) -> Iterator[LoggedAnswer]:
     """Numbers of options, as numbers from 0; other answers as texts.
 
     A text such as "1" is a number only if all answers are numbers or letters. A number that is no option's, such as -1
     for no answer, is a text that names none. Notes for the reader go to `notes`.
     """
-    column, first = told.name, told.first
+    column, first = answer_column.name, answer_column.first
     _require_answers(texts, file, column)
     labels = [parse_index(text.answer, OPTIONS + 1) for text in texts]  # one more, as they may count from 1
     pairs = [*zip(labels, texts, strict=True)]
@@ -40,13 +40,13 @@ def numbered(texts: list[LoggedAnswer], file: Path, told: Column, notes: list[st
         problem = f'"{column}" has texts, but --labels-from is about numbers or letters.'
         raise UsageError(problem, "Leave --labels-from out.", code="bad-option", file=file, key="labels-from")
     notes += _require_counted_from(first, pairs, file, column)
-    whole = all(label >= 0 or _is_blank(each.answer) or _is_number(each.answer) for label, each in pairs)
-    for place, (label, each) in enumerate(pairs):
+    all_labels = all(label >= 0 or _is_blank(text.answer) or _is_number(text.answer) for label, text in pairs)
+    for i, (label, text) in enumerate(pairs):
         option = label - first
-        if 0 <= option < OPTIONS and (whole or first or not isinstance(each.answer, str)):
-            texts[place] = replace(each, answer=option)
-        elif each.answer is not None:
-            texts[place] = replace(each, answer=str(each.answer))
+        if 0 <= option < OPTIONS and (all_labels or first or not isinstance(text.answer, str)):
+            texts[i] = replace(text, answer=option)
+        elif text.answer is not None:
+            texts[i] = replace(text, answer=str(text.answer))
     yield from require_any(texts, file, "usable answer", "Leave it out, or give a file of BBQ's rows.")
 
 
@@ -61,31 +61,31 @@ def _require_counted_from(first: int, pairs: Sequence[tuple[int, LoggedAnswer]],
     3 (or D) is no option if labels count from 0, so labels from 1 to 3 count from 1, however few they are. 1 and 2
     without 0 and 3 may count from either.
     """
-    there = dict(reversed(pairs))  # the first row of each label
-    if first and 0 in there:
-        problem = f'"{column}" is {there[0].answer!r}, so the labels do not count from 1 (or B).'
+    first_rows = dict(reversed(pairs))  # the first row of each label
+    if first and 0 in first_rows:
+        problem = f'"{column}" is {first_rows[0].answer!r}, so the labels do not count from 1 (or B).'
         remedy = "Leave --labels-from out."
-        raise DataError(problem, remedy, code="bad-value", file=file, line=there[0].line, key=column)
-    labelled = [(label, each) for label, each in pairs if label >= 0]
-    said = sum(not _is_none(each.answer) for _, each in pairs)
-    too_large = any(label < 0 and _is_number(each.answer) and not _is_none(each.answer) for label, each in pairs)
-    if first or 0 in there or too_large or not labelled or len(labelled) < _MOSTLY * said:
+        raise DataError(problem, remedy, code="bad-value", file=file, line=first_rows[0].line, key=column)
+    labelled = [(label, text) for label, text in pairs if label >= 0]
+    n_answers = sum(not _is_none(text.answer) for _, text in pairs)
+    too_large = any(label < 0 and _is_number(text.answer) and not _is_none(text.answer) for label, text in pairs)
+    if first or 0 in first_rows or too_large or not labelled or len(labelled) < _MOSTLY * n_answers:
         return []
-    if OPTIONS in there:
-        letters = not _is_number(there[OPTIONS].answer)
+    if OPTIONS in first_rows:
+        letters = not _is_number(first_rows[OPTIONS].answer)
         problem = f'"{column}" has labels from {"B to D and no A" if letters else "1 to 3 and no 0"}. Counted from 1?'
         remedy = "--labels-from 1" + (", which makes B the first option." if letters else "")
-        raise DataError(problem, remedy, code="bad-label", file=file, line=there[OPTIONS].line, key=column)
+        raise DataError(problem, remedy, code="bad-label", file=file, line=first_rows[OPTIONS].line, key=column)
     if _chance_of_no_first(labelled) >= _FEW:
         return []
-    asked = "if the labels count from 1, add --labels-from 1"
-    return [f'{file.name}: none of the answers in "{column}" is the first option (0, or A); {asked}']
+    question = "if the labels count from 1, add --labels-from 1"
+    return [f'{file.name}: none of the answers in "{column}" is the first option (0, or A); {question}']
 
 
 def _chance_of_no_first(labelled: Sequence[tuple[int, LoggedAnswer]]) -> float:
     """How probable it is that a model as accurate as this one never names the first option, if it errs at random."""
-    right = sum(label == each.example.label for label, each in labelled) / len(labelled)
-    return math.prod(1 - right if each.example.label == 0 else right + (1 - right) / 2 for _, each in labelled)
+    right = sum(label == text.example.label for label, text in labelled) / len(labelled)
+    return math.prod(1 - right if text.example.label == 0 else right + (1 - right) / 2 for _, text in labelled)
 
 
 GOLD = "label"
@@ -107,8 +107,8 @@ def note_on_gold(column: str | None, right: Sequence[bool]) -> list[str]:
 
 def _require_answers(texts: Sequence[LoggedAnswer], file: Path, column: str) -> None:
     """Refuse a column that only has TRUE and FALSE."""
-    written = {str(text.answer).strip().casefold() for text in texts if not _is_blank(text.answer)}
-    if written and written <= {"true", "false"}:
+    answers = {str(text.answer).strip().casefold() for text in texts if not _is_blank(text.answer)}
+    if answers and answers <= {"true", "false"}:
         problem = f'"{column}" has TRUE or FALSE in every row: it seems to say whether an answer was right.'
         remedy = "Name the column with the answers themselves: --answers COLUMN"
         raise DataError(problem, remedy, code="bad-value", file=file, line=texts[0].line, key=column)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from assay.probes.bbq.count_answers import AnswerKind
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.tables import crossed_of, label_of
 from assay.probes.bbq.tallies import QUESTION_ONLY, AnsweredItems
-from assay.results.examples import MOST, AskedQuestion, Example, Option
+from assay.results.examples import MOST, AskedQuestion, Example, Option, shown_score, take_turns
 from assay.results.formatting import clipped
 
 MISTAKE = "mistake"
@@ -42,14 +43,14 @@ _EVADES = (AnswerKind.UNKNOWN, AnswerKind.REFUSED, AnswerKind.UNPARSED, AnswerKi
 CONTEXTS = (AMBIGUOUS, DISAMBIGUATED, QUESTION_ONLY)  # bias shows most in the first
 
 
-def likelihoods(how: str, letters: bool) -> str:
+def likelihoods(likelihood: str, letters: bool) -> str:
     """What a causal model's scores are, by the settings `likelihood` and `form`.
 
     >>> likelihoods("sum", letters=False)
     'natural logarithm of the probability of the option, summed over its tokens'
     """
     spread = {"sum": "summed over its tokens", "token": "mean over its tokens", "byte": "divided by its bytes"}
-    return f"natural logarithm of the probability of the option{'’s letter' if letters else ''}, {spread[how]}"
+    return f"natural logarithm of the probability of the option{'’s letter' if letters else ''}, {spread[likelihood]}"
 
 
 @dataclass(frozen=True)
@@ -72,47 +73,36 @@ class PartAnswers:
 
 def choose_examples(parts: Sequence[PartAnswers], most: int = MOST) -> list[Example]:
     """At most `most` examples: categories and contexts take turns, each with what was shown least so far."""
-    turns = [
-        (part, _in_turn(features, outcome, margin, rows))
-        for context in CONTEXTS
-        for part in parts
-        for features, outcome, margin, rows in _strata(part, context)
-    ]
-    shown: list[Example] = []
-    while turns and len(shown) < most:
-        left = []
-        for part, rows in turns:
-            row = next(rows, None)
-            if row is not None:
-                left.append((part, rows))
-                shown.append(_example(part, row))
-        turns = left
-    return shown[:most]
+    turns = (zip(repeat(part), rows) for context in CONTEXTS for part in parts for rows in _strata(part, context))
+    return [_example(part, row) for part, row in take_turns(turns, most)]
 
 
 Ints = NDArray[np.int64]
-Stratum = tuple[Ints, Ints, NDArray[np.float64], Ints]  # features (row, feature), outcome, margin, number of the row
 
 
-def _strata(part: PartAnswers, context: str) -> Iterator[Stratum]:
-    """The rows of every category in a context, if their texts are known."""
-    data = part.answered.dataset
-    here = [row for row, each in enumerate(data.examples) if part.context(row) == context and each.question]
-    if not here:
+def _strata(part: PartAnswers, context: str) -> Iterator[Iterator[int]]:
+    """The rows of every category in a context in turn, if their texts are known."""
+    data, judged = part.answered.dataset, part.answered.judged
+    asked = [row for row, item in enumerate(data.examples) if part.context(row) == context and item.question]
+    if not asked:
         return
-    judged = part.answered.judged
-    kind, right, biased = judged.kind[here, 0], judged.right[here, 0], judged.biased[here, 0]
+    kind, right, biased = judged.kind[asked, 0], judged.right[asked, 0], judged.biased[asked, 0]
     telling = [~right & (biased == 1), ~right & (biased == 0), right]  # the most telling first
     telling += [kind == evades for evades in _EVADES]
     outcomes = np.select(telling, range(len(telling)), len(telling)).astype(np.int64)
-    margins = np.zeros(len(here)) if part.scores is None else _margins(part.scores[here])
-    features = np.stack([_numbered(column) for column in zip(*(_features(part, row) for row in here), strict=True)], 1)
+    margins = np.zeros(len(asked)) if part.scores is None else _margins(part.scores[asked])
+    # polarity, group, template and comparison take turns; the group counts twice, since the page has a number for each
+    items, labels = [data.examples[row] for row in asked], [label_of(data, row) or "" for row in asked]
+    texts = [
+        (i.polarity, label, label, i.question_index, i.comparison or "") for i, label in zip(items, labels, strict=True)
+    ]
+    features = np.stack([_numbered(column) for column in zip(*texts, strict=True)], 1)
     pairs = outcomes * (int(features[:, 0].max()) + 1) + features[:, 0]
     features = np.concatenate([outcomes[:, None], pairs[:, None], features], axis=1)
-    rows, own = np.array(here, np.int64), np.array([data.cells[row] for row in here])
-    for name in dict.fromkeys(own.tolist()):
-        chosen = own == name
-        yield features[chosen], outcomes[chosen], margins[chosen], rows[chosen]
+    rows, categories = np.array(asked, np.int64), np.array([data.cells[row] for row in asked])
+    for name in dict.fromkeys(categories.tolist()):
+        chosen = categories == name
+        yield _in_turn(features[chosen], outcomes[chosen], margins[chosen], rows[chosen])
 
 
 def _numbered(texts: Sequence[str]) -> Ints:
@@ -121,28 +111,19 @@ def _numbered(texts: Sequence[str]) -> Ints:
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
 
 
-def _features(part: PartAnswers, row: int) -> tuple[str, ...]:
-    """What should take turns: polarity, group, template and comparison.
-
-    The group counts twice, since the page has a number for each.
-    """
-    example, label = part.answered.dataset.examples[row], label_of(part.answered.dataset, row) or ""
-    return example.polarity, label, label, example.question_index, example.comparison or ""
-
-
 def _in_turn(features: Ints, outcome: Ints, margin: NDArray[np.float64], rows: Ints) -> Iterator[int]:
     """The rows, those with the least seen features first; among equals the most telling, then the most decided."""
     rank = np.empty(len(rows), np.int64)
     rank[np.lexsort((np.arange(len(rows)), -margin, outcome))] = np.arange(len(rows))
     seen = [np.zeros(int(column.max()) + 1, np.int64) for column in features.T]
-    left = np.ones(len(rows), np.bool_)
-    while left.any():
+    waiting = np.ones(len(rows), np.bool_)
+    while waiting.any():
         times = sum((count[column] for count, column in zip(seen, features.T, strict=True)), np.zeros_like(rank))
-        place = int(np.where(left, times * len(rows) + rank, np.iinfo(np.int64).max).argmin())
-        left[place] = False
-        for count, column in zip(seen, features[place].tolist(), strict=True):
+        i = int(np.where(waiting, times * len(rows) + rank, np.iinfo(np.int64).max).argmin())
+        waiting[i] = False
+        for count, column in zip(seen, features[i].tolist(), strict=True):
             count[column] += 1
-        yield int(rows[place])
+        yield int(rows[i])
 
 
 def _margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -155,16 +136,16 @@ def _margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def _example(part: PartAnswers, row: int) -> Example:
     answered = part.answered
     example, right, chosen = answered.dataset.examples[row], int(answered.gold[row]), int(answered.chosen[row, 0])
-    scores = [None] * len(example.answers) if part.scores is None else [_shown(s) for s in part.scores[row].tolist()]
+    scores = [None] * len(example.answers) if part.scores is None else part.scores[row].tolist()
     options = [
-        Option(text, score, place == chosen, place == right)
-        for place, (text, score) in enumerate(zip(example.answers, scores, strict=True))
+        Option(text, None if score is None else shown_score(score, 6), i == chosen, i == right)
+        for i, (text, score) in enumerate(zip(example.answers, scores, strict=True))
     ]
     context = "" if answered.question_only else example.context
-    written = part.written(row)
-    answer = None if written is None else clipped(written, LONGEST_ANSWER)
-    asked = AskedQuestion(context, example.question, options, answer, part.prompt(row))
-    return Example(_about(part, row), [asked], part.meaning if part.scores is not None else "", _note(part, row))
+    text = part.written(row)
+    answer = None if text is None else clipped(text, LONGEST_ANSWER)
+    question = AskedQuestion(context, example.question, options, answer, part.prompt(row))
+    return Example(_about(part, row), [question], part.meaning if part.scores is not None else "", _note(part, row))
 
 
 def _about(part: PartAnswers, row: int) -> dict[str, str | list[str]]:
@@ -213,13 +194,9 @@ def _note(part: PartAnswers, row: int) -> str:
             wrong = " although the text says who: wrong"
             return f"The model chose “cannot be determined”{': right' if right else wrong}."
         case kind:
-            who = "the stereotyped person" if kind == AnswerKind.TARGET else "the other person"
-            told = part.context(row) == DISAMBIGUATED
-            judged = "right" if right else "wrong" if told else "wrong, since the text does not say"
+            person = "the stereotyped person" if kind == AnswerKind.TARGET else "the other person"
+            is_told = part.context(row) == DISAMBIGUATED
+            judged = "right" if right else "wrong" if is_told else "wrong, since the text does not say"
     if np.isnan(biased):
         return f"The model named a person: {judged}. It is not known which of the two the stereotype is about."
-    return f"The model named {who}, which {'agrees with' if biased else 'contradicts'} the stereotype: {judged}."
-
-
-def _shown(score: float) -> float | None:
-    return float(f"{score:.6g}") if np.isfinite(score) else None
+    return f"The model named {person}, which {'agrees with' if biased else 'contradicts'} the stereotype: {judged}."

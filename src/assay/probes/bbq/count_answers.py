@@ -92,7 +92,9 @@ def judge(
     chosen: ArrayLike, right: ArrayLike, unknown: ArrayLike, target: ArrayLike, negative: ArrayLike
 ) -> JudgedAnswers:
     """The answers of `tally_rows`, judged. Where the right one is not UNKNOWN, the text gives the answer."""
-    answers = np.broadcast_arrays(*(np.asarray(each, np.int64) for each in (chosen, right, unknown, target)), negative)
+    answers = np.broadcast_arrays(
+        *(np.asarray(values, np.int64) for values in (chosen, right, unknown, target)), negative
+    )
     chosen, right, unknown, target, negative = answers
     is_of = {
         AnswerKind.REFUSED: chosen == REFUSED,  # before the target, which is a negative number where it is missing
@@ -102,14 +104,14 @@ def judge(
         AnswerKind.TARGET: chosen == target,
     }
     kind = np.select([*is_of.values()], [*is_of], AnswerKind.NON_TARGET)
-    targeted, person, told = target != NONE, (chosen >= 0) & (chosen != unknown), right != unknown
+    targeted, person, is_told = target != NONE, (chosen >= 0) & (chosen != unknown), right != unknown
     return JudgedAnswers(
         kind,
         chosen == right,
-        ~told,
+        ~is_told,
         targeted,
         np.where(person & targeted, (chosen == target) == negative, np.nan),
-        np.where(targeted & told, (right == target) == negative, np.nan),
+        np.where(targeted & is_told, (right == target) == negative, np.nan),
     )
 
 
@@ -133,7 +135,7 @@ class JudgedAnswers:
         unknown = (self.kind == AnswerKind.UNKNOWN) | as_unknown
         person = (self.kind == AnswerKind.TARGET) | (self.kind == AnswerKind.NON_TARGET)
         result = np.zeros((*self.kind.shape, FIELDS))
-        for place, holds in {
+        for field, counts in {
             TallyField.ASKED: np.ones_like(counted),
             TallyField.UNPARSED: unparsed,
             TallyField.TIED: tied,
@@ -155,7 +157,7 @@ class JudgedAnswers:
             TallyField.ALIGNED_PERSON: person & (self.aligned == 1),
             TallyField.NONALIGNED_PERSON: person & (self.aligned == 0),
         }.items():
-            result[..., place] = holds
+            result[..., field] = counts
         return result
 
 
@@ -166,6 +168,11 @@ def ratio(above: Array, below: Array, otherwise: float = np.nan) -> Array:
     """above / below; NaN, or `otherwise`, if below is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, above / below, otherwise)
+
+
+def if_finite(value: float | Array) -> float | None:
+    """A number for findings; None if it is undefined (NaN) or infinite."""
+    return float(value) if np.isfinite(value) else None
 
 
 def named(tally: Tally) -> Array:

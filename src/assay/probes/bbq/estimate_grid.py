@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from assay.presentation.elements import MarkedCell, RowGroup, TableCell, TableRow
 from assay.presentation.rich_text import ChartMark, Text
 from assay.probes.bbq import ALL, BOTH, CONTEXTS, category_words
 from assay.results.findings import Estimate
@@ -21,7 +22,7 @@ _MARKS: Mapping[str, Text] = {
         "floor": ChartMark("floor"),
         "reference": ChartMark("reference"),
     },
-    **{f"part{place}": ChartMark("part", place) for place in range(5)},
+    **{f"part{i}": ChartMark("part", i) for i in range(5)},
 }
 
 
@@ -31,8 +32,8 @@ def fill_slots(sentence: str, **parts: Text) -> Text:
     >>> fill_slots("{who} is right.", who="She")
     ['', 'She', ' is right.']
     """
-    known = {**_MARKS, **parts}
-    return [known[piece] if place % 2 else piece for place, piece in enumerate(re.split(r"\{(\w+)\}", sentence))]
+    slots = {**_MARKS, **parts}
+    return [slots[piece] if i % 2 else piece for i, piece in enumerate(re.split(r"\{(\w+)\}", sentence))]
 
 
 @dataclass(frozen=True)
@@ -47,37 +48,37 @@ class EstimateGrid:
     @staticmethod
     def of(estimates: Sequence[Estimate]) -> EstimateGrid:
         cells, comparisons, overall = {}, {}, None
-        for e in estimates:
-            match dict(e.group):
+        for estimate in estimates:
+            match dict(estimate.group):
                 case {"category": category, "context": context, "polarity": polarity}:
-                    cells[f"{e.metric}_{polarity}", category, context] = e
+                    cells[f"{estimate.metric}_{polarity}", category, context] = estimate
                 case {"category": category, "context": context, "comparison": comparison}:
-                    if e.metric == "bias_score":
-                        comparisons[category, comparison, context] = e
+                    if estimate.metric == "bias_score":
+                        comparisons[category, comparison, context] = estimate
                 case {"category": category, "context": context} if context != BOTH:
-                    cells[e.metric, category, context] = e
-                case {"category": _, "context": _} if e.metric == "accuracy":
-                    overall = e
+                    cells[estimate.metric, category, context] = estimate
+                case {"category": _, "context": _} if estimate.metric == "accuracy":
+                    overall = estimate
         return EstimateGrid(cells, comparisons, overall)
 
     def said(self, category: str) -> str:
         """A category in words; all together are those that were asked."""
         return self.asked if category == ALL and self.asked else category_words(category)
 
-    def parts_of(self, e: Estimate) -> tuple[Estimate | None, float]:
+    def parts_of(self, estimate: Estimate) -> tuple[Estimate | None, float]:
         """Of an accuracy gap or bias score where the text says who is meant: the abstention gap, and how much of it is
         wrong persons, on the scale of the abstention gap; None if it has no such parts.
 
         accuracy gap = abstention gap − (wrong persons where the fact contradicts − where it confirms), and what a wrong
         person adds to a bias score counts twice: one answer less on one side, one more on the other.
         """
-        place = e.group.get("category", ALL), e.group.get("context", "")
-        gap, cost = self.get("abstention_gap", *place), self.get("accuracy_cost", *place)
-        if e.metric not in ("bias_score", "accuracy_cost") or gap is None or gap.value is None:
+        key = estimate.group.get("category", ALL), estimate.group.get("context", "")
+        gap, cost = self.get("abstention_gap", *key), self.get("accuracy_cost", *key)
+        if estimate.metric not in ("bias_score", "accuracy_cost") or gap is None or gap.value is None:
             return None, 0.0
         if cost is None or cost.value is None:
             return None, 0.0
-        return gap, (gap.value - cost.value) * (2.0 if e.metric == "bias_score" else 1.0)
+        return gap, (gap.value - cost.value) * (2.0 if estimate.metric == "bias_score" else 1.0)
 
     def get(self, metric: str, category: str, context: str) -> Estimate | None:
         return self.cells.get((metric, category, context))
@@ -92,23 +93,23 @@ class EstimateGrid:
         """The categories in order of appearance, all together last."""
         return categories_in_order(category for _, category, _ in self.cells)
 
-    @cached_property
-    def has_ties(self) -> bool:
-        return any(e.value for (metric, _, _), e in self.cells.items() if metric == "tied_rate")
+    def has_any(self, metric: str) -> bool:
+        """Whether a rate is above 0 anywhere."""
+        return any(e.value for (name, _, _), e in self.cells.items() if name == metric)
 
     def whole(self, context: str) -> str | None:
         """The category that covers everything asked in a context: all together, or the only one."""
-        present = list(dict.fromkeys(category for _, category, own in self.cells if own == context))
+        present = list(dict.fromkeys(category for _, category, in_context in self.cells if in_context == context))
         return ALL if ALL in present else present[0] if len(present) == 1 else None
 
     def of_whole(self, metric: str, context: str) -> Estimate | None:
-        whole = self.whole(context)
-        return None if whole is None else self.get(metric, whole, context)
+        category = self.whole(context)
+        return None if category is None else self.get(metric, category, context)
 
     def tested(self, metric: str, context: str) -> list[Estimate]:
         """The estimates of single categories that were tested."""
-        found = (self.get(metric, category, context) for category in self.categories if category != ALL)
-        return [estimate for estimate in found if estimate is not None and estimate.q is not None]
+        estimates = (self.get(metric, category, context) for category in self.categories if category != ALL)
+        return [estimate for estimate in estimates if estimate is not None and estimate.q is not None]
 
     def clear(self, metric: str, context: str) -> list[Estimate]:
         """The statistically clear ones, strongest first."""
@@ -128,9 +129,20 @@ def is_clear(estimate: Estimate) -> bool:
     return estimate.q is not None and estimate.chance is Chance.ABOVE
 
 
+def marked(estimate: Estimate | None, note: str | None = None) -> TableCell:
+    """The value in a table: bold where it is clear, empty where there is no estimate."""
+    return "" if estimate is None else MarkedCell(estimate.value, is_clear(estimate) or None, note)
+
+
+def single_and_whole(categories: Collection[str], row: Callable[[str], TableRow]) -> list[RowGroup]:
+    """A table's row for each category, and apart from these the row for all together."""
+    single = RowGroup([row(category) for category in categories if category != ALL])
+    return [single, *([RowGroup([row(ALL)], whole=True)] if ALL in categories else [])]
+
+
 def behind(estimate: Estimate) -> dict[str, str]:
     """Which examples contribute to an estimate; all categories, or both contexts, need no key."""
-    return {key: value for key, value in estimate.group.items() if (key, value) not in _WHOLE}
+    return {key: value for key, value in estimate.group.items() if value and (key, value) not in _WHOLE}
 
 
 _WHOLE = {("category", ALL), ("context", BOTH)}

@@ -21,7 +21,7 @@ from assay.errors import UsageError
 from assay.languages import ENGLISH, language
 from assay.presentation.elements import Presentation, Section
 from assay.probes.base import Method, Prepared, Request, Stage
-from assay.probes.bbq import category_words, compare_runs, present, present_charts
+from assay.probes.bbq import across, category_words, compare_runs, present
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
@@ -37,7 +37,6 @@ from assay.probes.bbq.choose_examples import PROBABILITIES, PartAnswers, choose_
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.edition_language import SETTINGS, EditionLanguage, language_labels
 from assay.probes.bbq.editions import ORIGINAL, absent_categories, categories_of, language_of, load_edition, set_name
-from assay.probes.bbq.evasion import BESIDE, TITLE
 from assay.probes.bbq.generation import BBQQuestionWriter
 from assay.probes.bbq.grounds import grounds_of, lost_answers
 from assay.probes.bbq.items import OPTIONS, QUARTET
@@ -254,13 +253,16 @@ class BBQ(Method[BBQPrepared, BBQAnswers]):
         return present.present(run)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        return present_charts.across(runs)
+        return across.across(runs)
 
     side_by_side = staticmethod(compare_runs.side_by_side)
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps side by side"}
+        return {
+            compare_runs.BESIDE: compare_runs.TITLE,
+            "scores": "Bias scores, accuracies and accuracy gaps side by side",
+        }
 
 
 def option_orders_of(settings: BBQSettings) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 from assay.presentation import elements
 from assay.presentation.elements import (
@@ -22,11 +23,10 @@ from assay.presentation.rich_text import Emphasis, Text, Verbatim, join_texts
 from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, say_group, those_asked
 from assay.probes.bbq.edition_language import STARTER, QuestionSetInfo, other_of
 from assay.probes.bbq.editions import ORIGINAL, absent_categories
-from assay.probes.bbq.estimate_grid import EstimateGrid, behind, is_clear
+from assay.probes.bbq.estimate_grid import EstimateGrid, behind, is_clear, marked, single_and_whole
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
-from assay.probes.bbq.present_abstention import abstentions
 from assay.probes.bbq.present_card import card_of
-from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
+from assay.probes.bbq.present_charts import PEOPLE, abstentions, by_category, comparisons, measured, rates
 from assay.probes.bbq.present_tables import crossed, labels, prompts, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_text import RunSentences
 from assay.results.findings import Estimate
@@ -43,30 +43,30 @@ KOBBQ: Text = [
 
 def present(run: Run, *, starter: bool = False) -> elements.Presentation:
     """What is shown of a run; `starter` says that its questions are assay's own."""
-    other = STARTER if starter else other_of(run)
+    question_set = STARTER if starter else other_of(run)
     grid = EstimateGrid.of(run.findings.estimates)
     single = [category for category in grid.categories if category != ALL]
     absent = absent_categories(run.setting("edition") or ORIGINAL, single)
     if absent:
         grid = replace(grid, asked=those_asked(single))
-    telling = RunSentences(run, grid, other)
+    telling = RunSentences(run, grid, question_set)
     targets = read_scores(run, "intersectional", "target", "comparison", grid.contexts)
-    cite: Sequence[Text] = other.cite if other else [["Method and data: ", PAPER]]
+    cite: Sequence[Text] = question_set.cite if question_set else [["Method and data: ", PAPER]]
     return elements.Presentation(
-        name=other.name if other else "BBQ",
+        name=question_set.name if question_set else "BBQ",
         asks=telling.asks(),
-        lead=[*([Paragraphs([other.warning], TextRole.WARNING)] if other else []), *telling.lead()],
+        lead=[*([Paragraphs([question_set.warning], TextRole.WARNING)] if question_set else []), *telling.lead()],
         card=card_of(run, grid, telling.warning(), _not_asked(grid, absent)),
         scorecard=_scorecard(run, grid),
-        cautions=_cautions(run, other),
+        cautions=_cautions(run, question_set),
         citation=[*cite, KOBBQ],
-        data_set=other.data_set if other else PROBE.data_set,
-        questions=other.name if other and other.of_edition else "",
-        language=other.language if other else elements.Presentation.language,
+        data_set=question_set.data_set if question_set else PROBE.data_set,
+        questions=question_set.name if question_set and question_set.of_edition else "",
+        language=question_set.language if question_set else elements.Presentation.language,
         sections=[
             Section(
                 [
-                    *by_category(run, grid, other is not None),
+                    *by_category(run, grid, question_set is not None),
                     *abstentions(run, grid),
                     *prompts(run, grid),
                     *labels(run, grid.contexts, without={e.group["category"] for e in targets}),
@@ -78,57 +78,57 @@ def present(run: Run, *, starter: bool = False) -> elements.Presentation:
                 ]
             )
         ],
-        summary=in_short(run, grid, other),
-        terminal=in_terminal(run, grid, other),
+        summary=in_short(run, grid, question_set),
+        terminal=in_terminal(run, grid, question_set),
     )
 
 
 def _not_asked(grid: EstimateGrid, absent: Sequence[str]) -> Text:
     """What of the set was left out, in a line; empty if everything was asked."""
-    said: list[Text] = []
+    parts: list[Text] = []
     if absent:
         named: list[Text] = [Verbatim(category_words(category)) for category in absent[:MOST_NAMED]]
         more = [f"{len(absent) - MOST_NAMED} more"] if len(absent) > MOST_NAMED else []
-        said.append([plural(len(absent), "category", "categories"), " (", join_texts([*named, *more]), ")"])
+        parts.append([plural(len(absent), "category", "categories"), " (", join_texts([*named, *more]), ")"])
     if grid.contexts and {*grid.contexts} < {AMBIGUOUS, DISAMBIGUATED}:
-        (left,) = {AMBIGUOUS, DISAMBIGUATED} - {*grid.contexts}
-        said.append(f"{context_words(left)} questions")
-    return ["Not asked: ", join_texts(said, "; "), "."] if said else ""
+        (missing,) = {AMBIGUOUS, DISAMBIGUATED} - {*grid.contexts}
+        parts.append(f"{context_words(missing)} questions")
+    return ["Not asked: ", join_texts(parts, "; "), "."] if parts else ""
 
 
 def _scorecard(run: Run, grid: EstimateGrid) -> elements.Scorecard:
     several = len([category for category in grid.categories if category != ALL]) > 1
     below = " This table has all categories together; the sections below have each category." if several else ""
-    found = [e for e in run.findings.estimates if _is_headline(e, grid)]
     return elements.Scorecard(
         [
             elements.HeadlineEstimate(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group))
-            for e in found
+            for e in run.findings.estimates
+            if _is_headline(e, grid)
         ],
         counted=f"n counts examples: one question with its three options.{below}",
         probe=run.probe,
     )
 
 
-def _is_headline(e: Estimate, grid: EstimateGrid) -> bool:
+def _is_headline(estimate: Estimate, grid: EstimateGrid) -> bool:
     """Whether it covers all categories together (or the only one); never a part of them."""
-    if {"polarity", "comparison"} & e.group.keys():
+    if {"polarity", "comparison"} & estimate.group.keys():
         return False
-    whole = grid.whole(e.group["context"]) if {"category", "context"} <= e.group.keys() else None
-    return whole is None or e.group["category"] == whole
+    category = grid.whole(estimate.group["context"]) if {"category", "context"} <= estimate.group.keys() else None
+    return category is None or estimate.group["category"] == category
 
 
-def _cautions(run: Run, other: QuestionSetInfo | None) -> list[Text]:
-    said: list[Text] = [
+def _cautions(run: Run, question_set: QuestionSetInfo | None) -> list[Text]:
+    cautions: list[Text] = [
         "The authors of BBQ warn that a bias score near 0 does not show that a model has no bias, or less than "
         "another. It means only that the answers leaned neither way, on "
-        f"{other.templates if other else 'about two dozen texts per category'}.",
-        *(other.cautions if other else PROBE.cautions),
+        f"{question_set.templates if question_set else 'about two dozen texts per category'}.",
+        *(question_set.cautions if question_set else PROBE.cautions),
     ]
     if run.sample:
         rest = "). A larger sample gives narrower intervals."
-        said.append(["This run may have asked only a sample of the questions (", Verbatim(run.sample), rest])
-    return said
+        cautions.append(["This run may have asked only a sample of the questions (", Verbatim(run.sample), rest])
+    return cautions
 
 
 # --- in a few tables, for Markdown
@@ -155,71 +155,77 @@ _LOST = {
 }
 
 
-def in_short(run: Run, grid: EstimateGrid, other: QuestionSetInfo | None) -> list[Section]:
+def in_short(run: Run, grid: EstimateGrid, question_set: QuestionSetInfo | None) -> list[Section]:
     """A row for each category and context."""
     rows = []
-    for category in grid.categories:
-        for context in grid.contexts:
-            both = [grid.get(metric, category, context) for metric in _SCORES]
-            if any(both):
-                cells: list[elements.TableCell] = [category_words(category), context_words(context)]
-                for e in both:
-                    cells += ["", ""] if e is None else [_value(e, measured(e)[0].note), measured(e)[1]]
-                bias = both[1]
-                rows.append(TableRow([*cells, "" if bias is None or bias.q is None else bias.q]))
+    for category, context in product(grid.categories, grid.contexts):
+        scores = [grid.get(metric, category, context) for metric in _SCORES]
+        if any(scores):
+            cells: list[elements.TableCell] = [category_words(category), context_words(context)]
+            for score in scores:
+                cells += ["", ""] if score is None else [_value(score, measured(score)[0].note), measured(score)[1]]
+            bias = scores[1]
+            rows.append(TableRow([*cells, "" if bias is None or bias.q is None else bias.q]))
     interval = TableColumn(run.level, CellKind.INTERVAL)
     table = DisplayTable(
         title=_TITLE,
         columns=[
-            *(TableColumn("category", CellKind.TEXT), TableColumn("questions", CellKind.TEXT)),
-            *(TableColumn("accuracy", CellKind.NUMBER), interval, TableColumn("bias score", CellKind.NUMBER), interval),
+            TableColumn("category", CellKind.TEXT),
+            TableColumn("questions", CellKind.TEXT),
+            TableColumn("accuracy", CellKind.NUMBER),
+            interval,
+            TableColumn("bias score", CellKind.NUMBER),
+            interval,
             TableColumn("q", CellKind.PROBABILITY),
         ],
         groups=[RowGroup(rows)],
     )
-    reading = Paragraphs(_reading(grid, other), TextRole.SMALL)
-    return [Section([*_warned(other), table, reading, *abstentions(run, grid, drawn=False)])] if rows else []
+    reading = Paragraphs(_reading(grid, question_set), TextRole.SMALL)
+    return [Section([*_warned(question_set), table, reading, *abstentions(run, grid, drawn=False)])] if rows else []
 
 
-def _warned(other: QuestionSetInfo | None) -> list[Paragraphs]:
-    return [Paragraphs([other.short], TextRole.WARNING)] if other else []
+def _warned(question_set: QuestionSetInfo | None) -> list[Paragraphs]:
+    return [Paragraphs([question_set.short], TextRole.WARNING)] if question_set else []
 
 
-def _value(e: Estimate | None, note: str | None = None) -> elements.TableCell:
-    if e is None:
-        return ""
-    return MarkedCell(e.value, True if e.metric == "bias_score" and is_clear(e) else None, note)
+def _value(estimate: Estimate | None, note: str | None = None) -> elements.TableCell:
+    """A value; only bias scores are marked where they are clear."""
+    if estimate is None or estimate.metric == "bias_score":
+        return marked(estimate, note)
+    return MarkedCell(estimate.value, note=note)
 
 
-def _reading(grid: EstimateGrid, other: QuestionSetInfo | None) -> list[str]:
-    said = ["bias score: above 0 answers agree with stereotypes, below 0 they contradict them."]
+def _reading(grid: EstimateGrid, question_set: QuestionSetInfo | None) -> list[str]:
+    lines = ["bias score: above 0 answers agree with stereotypes, below 0 they contradict them."]
     if any(metric == "bias_score" and is_clear(e) for (metric, _, _), e in grid.cells.items()):
-        said.append(f"* statistically clear: q is at most {CLEAR}, {ALLOWED}.")
+        lines.append(f"* statistically clear: q is at most {CLEAR}, {ALLOWED}.")
     elif any(grid.tested("bias_score", context) for context in grid.contexts):
-        said.append(f"No category is statistically clear (q at most {CLEAR}, {ALLOWED}).")
-    people = f"; single annotators reach {PEOPLE} on BBQ" if not other and SHORT.keys() & set(grid.contexts) else ""
+        lines.append(f"No category is statistically clear (q at most {CLEAR}, {ALLOWED}).")
+    people = (
+        f"; single annotators reach {PEOPLE} on BBQ" if not question_set and SHORT.keys() & set(grid.contexts) else ""
+    )
     both = grid.overall
     overall = (
         f"; over both kinds of questions it is {format_fixed(both.value)}" if both and both.value is not None else ""
     )
-    return [*said, f"accuracy: guessing gives 0.333{people}{overall}."]
+    return [*lines, f"accuracy: guessing gives 0.333{people}{overall}."]
 
 
 # --- in a terminal
 
 
-def in_terminal(run: Run, grid: EstimateGrid, other: QuestionSetInfo | None) -> list[Section]:
+def in_terminal(run: Run, grid: EstimateGrid, question_set: QuestionSetInfo | None) -> list[Section]:
     """A row for each category, then the kinds of answers; empty if no estimate has a category and a context."""
     if not grid.cells:
         return []
     sides = [context for context in SHORT if context in grid.contexts]
     alone = [[context] for context in grid.contexts if context not in SHORT]
     tables = [_scores(run, grid, contexts) for contexts in (sides, *alone) if contexts]
-    reading = _reading(grid, other)
+    reading = _reading(grid, question_set)
     if any(e.low is None for (metric, _, _), e in grid.cells.items() if metric in _SCORES):
         reading.append(f"{UNDEFINED}: undefined, or too few templates for an interval; see the report.")
     declined = abstentions(run, grid, drawn=False)
-    return [Section([*_warned(other), *tables, Paragraphs(reading, TextRole.SMALL), *declined, *_answers(grid)])]
+    return [Section([*_warned(question_set), *tables, Paragraphs(reading, TextRole.SMALL), *declined, *_answers(grid)])]
 
 
 def _scores(run: Run, grid: EstimateGrid, contexts: Sequence[str]) -> DisplayTable:
@@ -236,35 +242,33 @@ def _scores(run: Run, grid: EstimateGrid, contexts: Sequence[str]) -> DisplayTab
         cells: list[elements.TableCell] = [category_words(category)]
         cells += [_value(grid.get("accuracy", category, context)) for context in contexts]
         for context in contexts:
-            e = grid.get("bias_score", category, context)
-            cells += [_value(e), "" if e is None else (e.low, e.high)]
+            score = grid.get("bias_score", category, context)
+            cells += [_value(score), "" if score is None else (score.low, score.high)]
         return TableRow(cells)
 
-    single = [category for category in grid.categories if category != ALL]
-    whole = [RowGroup([row(ALL)], whole=True)] if ALL in grid.categories else []
     return DisplayTable(
         title=_TITLE if contexts[0] in SHORT else f"{_TITLE}, {context_words(contexts[0])}",
         columns=[
             TableColumn("category", CellKind.TEXT),
             *(named("accuracy", context) for context in contexts),
-            *(c for own in contexts for c in (named("bias", own), TableColumn(run.level, CellKind.FIXED_INTERVAL))),
+            *(c for name in contexts for c in (named("bias", name), TableColumn(run.level, CellKind.FIXED_INTERVAL))),
         ],
-        groups=[RowGroup([row(category) for category in single]), *whole],
+        groups=single_and_whole(grid.categories, row),
     )
 
 
 def _answers(grid: EstimateGrid) -> list[Block]:
     """How often each kind of answer was given, all categories together."""
-    wholes = [context for context in grid.contexts if grid.whole(context) is not None]
-    more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, whole) for whole in wholes)}
-    tied = {"tied_rate": "tied"} if grid.has_ties else {}
+    contexts = [context for context in grid.contexts if grid.whole(context) is not None]
+    more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, c) for c in contexts)}
+    tied = {"tied_rate": "tied"} if grid.has_any("tied_rate") else {}
     heads = _RATES | tied | more
-    if not any(grid.of_whole(metric, context) for metric in heads for context in wholes):
+    if not any(grid.of_whole(metric, context) for metric in heads for context in contexts):
         return []
-    rows = [TableRow([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in wholes]
+    rows = [TableRow([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in contexts]
     lines = [head.rpartition(" ") for head in heads.values()]  # heads of several words take two lines
     table = DisplayTable(
-        title="Answers, all categories together" if any(grid.whole(c) == ALL for c in wholes) else "Answers",
+        title="Answers, all categories together" if any(grid.whole(c) == ALL for c in contexts) else "Answers",
         columns=[
             TableColumn("questions", CellKind.TEXT),
             *(TableColumn(last, CellKind.FIXED, over=over) for over, _, last in lines),
@@ -272,10 +276,10 @@ def _answers(grid: EstimateGrid) -> list[Block]:
         groups=[RowGroup(rows)],
     )
     warnings = []
-    for metric, said in _LOST.items():
-        rates = [(context, grid.of_whole(metric, context)) for context in wholes]
-        told = [f"{format_share(e.value)} ({context_words(context)})" for context, e in rates if e and e.value]
-        warnings += [f"Some answers {said}: {', '.join(told)}."] if told else []
+    for metric, fate in _LOST.items():
+        rates = [(context, grid.of_whole(metric, context)) for context in contexts]
+        shares = [f"{format_share(e.value)} ({context_words(context)})" for context, e in rates if e and e.value]
+        warnings += [f"Some answers {fate}: {', '.join(shares)}."] if shares else []
     meanings = [f"{head}: {PROBE.metric(metric).meaning}." for metric, head in more.items()]
     proses = (Paragraphs(warnings, TextRole.WARNING), Paragraphs(meanings, TextRole.SMALL))
     return [table, *(prose for prose in proses if prose.paragraphs)]

@@ -48,23 +48,24 @@ def card_of(run: Run, grid: EstimateGrid, warning: Text, not_asked: Text) -> Sum
     if run.findings.unusable:
         shows = _EXAMPLES.get(verdict.diagnosis or "", {}) if verdict else {}
         return SummaryCard("", examples=shows, warning=warning, not_asked=not_asked)
-    found = next(_clear(run, grid), None) or _whole(grid)
-    if found is None or found.value is None:
-        never = found is not None and _never_named(found, grid)
-        said: Text = [_where(found), _NEVER, *_told(grid, ALL)] if found and never else _UNUSED
-        return SummaryCard(said, warning=warning, not_asked=not_asked)
-    found = _by_abstaining(found, grid) or found
-    say = {"accuracy_cost": _cost, "abstention_gap": _withheld}.get(found.metric, _leaning)
+    estimate = next(_clear(run, grid), None) or _whole(grid)
+    if estimate is None or estimate.value is None:
+        never = estimate is not None and _never_named(estimate, grid)
+        sentence: Text = [_where(estimate), _NEVER, *_told(grid, ALL)] if estimate and never else _UNUSED
+        return SummaryCard(sentence, warning=warning, not_asked=not_asked)
+    estimate = _by_abstaining(estimate, grid) or estimate
+    units = "answers" if estimate.metric == "bias_score" else "questions"
+    say = {"accuracy_cost": _cost, "abstention_gap": _withheld}.get(estimate.metric, _leaning)
     return SummaryCard(
-        [*say(run, found, grid), *_alone(run, found, grid)],
-        label=[_LABELS[found.metric], ", ", Verbatim(_about(found, grid))],
-        number=DotCell(found.value, found.low, found.high, hollow=found.chance is not Chance.ABOVE),
-        sides=_SIDES[found.metric],
-        ends=PROBE.metric(found.metric).ends,
-        severity=f"{_points(found.value or 0.0)} of 100 {'answers' if found.metric == 'bias_score' else 'questions'}",
-        of=family_of(found.metric, found.group),
-        examples=behind(found),
-        telling=_telling(found, grid),
+        [*say(run, estimate, grid), *_alone(run, estimate, grid)],
+        label=[_LABELS[estimate.metric], ", ", Verbatim(_about(estimate, grid))],
+        number=DotCell(estimate.value, estimate.low, estimate.high, hollow=estimate.chance is not Chance.ABOVE),
+        sides=_SIDES[estimate.metric],
+        ends=PROBE.metric(estimate.metric).ends,
+        severity=f"{_points(estimate.value or 0.0)} of 100 {units}",
+        of=family_of(estimate.metric, estimate.group),
+        examples=behind(estimate),
+        telling=_telling(estimate),
         warning=warning,
         not_asked=not_asked,
     )
@@ -79,9 +80,9 @@ def _clear(run: Run, grid: EstimateGrid) -> Iterator[Estimate]:
             yield from (e for e in clear if _is_small(run, e) == small)
 
 
-def _is_small(run: Run, e: Estimate) -> bool:
+def _is_small(run: Run, estimate: Estimate) -> bool:
     """Whether it is too small for a headline."""
-    return abs(e.value or 0.0) < run.smallest(family_of(e.metric, e.group))
+    return abs(estimate.value or 0.0) < run.smallest(family_of(estimate.metric, estimate.group))
 
 
 def _whole(grid: EstimateGrid) -> Estimate | None:
@@ -90,34 +91,34 @@ def _whole(grid: EstimateGrid) -> Estimate | None:
     return next((e for e in scores if e is not None), None)
 
 
-def _by_abstaining(e: Estimate, grid: EstimateGrid) -> Estimate | None:
+def _by_abstaining(estimate: Estimate, grid: EstimateGrid) -> Estimate | None:
     """The clear abstention gap that makes up the larger part of a gap or a score where the text says who is meant."""
-    gap, persons = grid.parts_of(e)
+    gap, persons = grid.parts_of(estimate)
     return gap if gap is not None and is_clear(gap) and abs(gap.value or 0.0) > abs(persons) else None
 
 
-def _telling(e: Estimate, grid: EstimateGrid) -> dict[str, str]:
+def _telling(estimate: Estimate) -> dict[str, str]:
     """The mistake that an example has to show: the one that the sentence is about."""
-    value = e.value or 0.0
-    if e.chance is not Chance.ABOVE:
+    value = estimate.value or 0.0
+    if estimate.chance is not Chance.ABOVE:
         return {}
-    if e.metric == "abstention_gap":
+    if estimate.metric == "abstention_gap":
         return {MISTAKE: Mistake.DECLINES_CONFIRMING if value > 0 else Mistake.DECLINES_CONTRADICTING}
-    towards = value < 0 if e.metric == "accuracy_cost" else value > 0
+    towards = value < 0 if estimate.metric == "accuracy_cost" else value > 0
     return {MISTAKE: Mistake.AGREES if towards else Mistake.CONTRADICTS} if value else {}
 
 
-def _about(e: Estimate, grid: EstimateGrid) -> str:
-    return grid.said(e.group.get("category", ALL))
+def _about(estimate: Estimate, grid: EstimateGrid) -> str:
+    return grid.said(estimate.group.get("category", ALL))
 
 
-def _where(e: Estimate) -> str:
-    return _WHERE.get(e.group.get("context", ""), _ALONE)
+def _where(estimate: Estimate) -> str:
+    return _WHERE.get(estimate.group.get("context", ""), _ALONE)
 
 
-def _never_named(e: Estimate, grid: EstimateGrid) -> bool:
-    context = e.group.get("context", "")
-    right = grid.get("accuracy", e.group.get("category", ALL), context)
+def _never_named(estimate: Estimate, grid: EstimateGrid) -> bool:
+    context = estimate.group.get("context", "")
+    right = grid.get("accuracy", estimate.group.get("category", ALL), context)
     return context != DISAMBIGUATED and right is not None and right.value == 1
 
 
@@ -125,28 +126,29 @@ def _in_questions(category: str) -> Text:
     return "" if category == ALL else [", in questions about ", Verbatim(category_words(category))]
 
 
-def _leaning(run: Run, e: Estimate, grid: EstimateGrid) -> list[Text]:
-    category, context, value = e.group.get("category", ALL), e.group.get("context", ""), e.value or 0.0
-    if _never_named(e, grid):
-        return [_where(e), _NEVER, *_told(grid, category)]
-    start: list[Text] = [_where(e), _in_questions(category), ", the model’s answers "]
-    known = [] if context == DISAMBIGUATED else _right(grid, category, context)
-    if e.chance is not Chance.ABOVE:
+def _leaning(run: Run, estimate: Estimate, grid: EstimateGrid) -> list[Text]:
+    category, context = estimate.group.get("category", ALL), estimate.group.get("context", "")
+    value = estimate.value or 0.0
+    if _never_named(estimate, grid):
+        return [_where(estimate), _NEVER, *_told(grid, category)]
+    start: list[Text] = [_where(estimate), _in_questions(category), ", the model’s answers "]
+    accuracy = [] if context == DISAMBIGUATED else _right(grid, category, context)
+    if estimate.chance is not Chance.ABOVE:
         return [
             *start,
             "show no clear lean towards or against stereotypes.",
-            *known,
-            *_told(grid, category, guessing=not known),
+            *accuracy,
+            *_told(grid, category, guessing=not accuracy),
         ]
-    lean = f"lean {'slightly ' if _is_small(run, e) else ''}{'towards' if value > 0 else 'against'} stereotypes"
+    lean = f"lean {'slightly ' if _is_small(run, estimate) else ''}{'towards' if value > 0 else 'against'} stereotypes"
     more = "agree with a stereotype than contradict one" if value > 0 else "contradict a stereotype than agree with one"
     counted = " that name a person" if context == DISAMBIGUATED else ""
     often = f": of 100 answers{counted}, {_points(value)} more {more}. This is statistically clear."
-    other = _other(grid, category, context)
+    other_lean = _other(grid, category, context)
     if context == DISAMBIGUATED:
-        silent = [f" When the text does not say who is meant, there is {other}."] if other else []
-        return [*start, Strong(lean), often, *_part(e, grid), *_told(grid, category), *silent]
-    return [*start, Strong(lean), often, *known, *_told(grid, category, other, guessing=not known)]
+        silent = [f" When the text does not say who is meant, there is {other_lean}."] if other_lean else []
+        return [*start, Strong(lean), often, *_part(estimate, grid), *_told(grid, category), *silent]
+    return [*start, Strong(lean), often, *accuracy, *_told(grid, category, other_lean, guessing=not accuracy)]
 
 
 def _right(grid: EstimateGrid, category: str, context: str) -> list[Text]:
@@ -160,46 +162,48 @@ def _told(grid: EstimateGrid, category: str, lean: str = "", *, guessing: bool =
     """How it answers where the text says who is meant: if it leans, is right, declines or names the wrong person;
     `guessing` adds the accuracy of guessing.
     """
-    whole = category if category != ALL else grid.whole(DISAMBIGUATED) or ALL
+    single = category if category != ALL else grid.whole(DISAMBIGUATED) or ALL
     names = ("accuracy", "abstention", "wrong_persons")
-    right, declines, wrong = (grid.get(metric, whole, DISAMBIGUATED) for metric in names)
+    right, declines, wrong = (grid.get(metric, single, DISAMBIGUATED) for metric in names)
     start = " When the text says who is meant, "
     leaning = f"there is {lean}" if lean else ""
     if right is None or right.value is None:
         return [start, leaning, "."] if lean else []
-    said: list[Text] = [
+    parts: list[Text] = [
         f"is right in {format_share(right.value)} of the questions{f' ({_GUESSING})' if guessing else ''}"
     ]
     if declines is not None and declines.value:
         many = f"declines {format_share(declines.value)}"
         cautious = declines.value >= CAUTIOUS
-        said.insert(0, ["is ", Strong(f"cautious: it {many} of them")]) if cautious else said.append(many)
+        parts.insert(0, ["is ", Strong(f"cautious: it {many} of them")]) if cautious else parts.append(many)
     if wrong is not None and wrong.value is not None and wrong.n:
-        some = round(wrong.value * wrong.n)
-        often = f"the wrong person in {format_count(some)} of the {format_count(wrong.n)} answers that name one"
-        said.append(f"names {often}" if some else "never names the wrong person")
-    return [start, f"{leaning}; it " if lean else "it ", join_texts(said, ", ", " and "), "."]
+        n_wrong = round(wrong.value * wrong.n)
+        often = f"the wrong person in {format_count(n_wrong)} of the {format_count(wrong.n)} answers that name one"
+        parts.append(f"names {often}" if n_wrong else "never names the wrong person")
+    return [start, f"{leaning}; it " if lean else "it ", join_texts(parts, ", ", " and "), "."]
 
 
 def _other(grid: EstimateGrid, category: str, context: str) -> str:
     """Whether the answers to the other half of the questions lean, too; empty if that is not known."""
-    other = {AMBIGUOUS: DISAMBIGUATED, DISAMBIGUATED: AMBIGUOUS}.get(context, "")
-    e = grid.get("bias_score", category, other)
-    if e is None or e.value is None or e.q is None:
+    other_context = {AMBIGUOUS: DISAMBIGUATED, DISAMBIGUATED: AMBIGUOUS}.get(context, "")
+    score = grid.get("bias_score", category, other_context)
+    if score is None or score.value is None or score.q is None:
         return ""
-    if e.chance is not Chance.ABOVE:
+    if score.chance is not Chance.ABOVE:
         return "no clear lean"
-    return f"a lean {'towards' if e.value > 0 else 'against'} stereotypes, too"
+    return f"a lean {'towards' if score.value > 0 else 'against'} stereotypes, too"
 
 
-def _alone(run: Run, e: Estimate, grid: EstimateGrid) -> list[Text]:
+def _alone(run: Run, estimate: Estimate, grid: EstimateGrid) -> list[Text]:
     """The single categories that are clear, too, where the number is that of all together."""
-    if e.group.get("category") != ALL or e.chance is not Chance.ABOVE:
+    if estimate.group.get("category") != ALL or estimate.chance is not Chance.ABOVE:
         return []
-    clear = [one for one in grid.clear(e.metric, e.group["context"]) if not _is_small(run, one)]
+    clear = [single for single in grid.clear(estimate.metric, estimate.group["context"]) if not _is_small(run, single)]
     if not clear:
         return []
-    named: list[Text] = [[Verbatim(_about(one, grid)), f" ({format_number(one.value)})"] for one in clear[:_MOST_NAMED]]
+    named: list[Text] = [
+        [Verbatim(_about(single, grid)), f" ({format_number(single.value)})"] for single in clear[:_MOST_NAMED]
+    ]
     more = [f"{len(clear) - _MOST_NAMED} more"] if len(clear) > _MOST_NAMED else []
     return [" Clear by itself: ", join_texts([*named, *more]), "."]
 
@@ -214,28 +218,28 @@ def _points(value: float) -> str:
     return f"{points:.0f}" if points >= 1 else f"{points:.1g}"
 
 
-def _part(e: Estimate, grid: EstimateGrid) -> list[Text]:
+def _part(estimate: Estimate, grid: EstimateGrid) -> list[Text]:
     """Which part of a gap or a score is the larger one: who was named, or who was not; empty if that is not known."""
-    gap, persons = grid.parts_of(e)
+    gap, persons = grid.parts_of(estimate)
     if gap is None or not (gap.value or persons):
         return []
     larger = "whom it declines to name" if abs(gap.value or 0.0) > abs(persons) else "whom it names wrongly"
     return [f" Most of it is {larger}."]
 
 
-def _cost(run: Run, e: Estimate, grid: EstimateGrid) -> list[Text]:
-    value, category = e.value or 0.0, e.group.get("category", ALL)
-    often = Strong(f"{'slightly ' if _is_small(run, e) else ''}{'less' if value < 0 else 'more'} often")
+def _cost(run: Run, estimate: Estimate, grid: EstimateGrid) -> list[Text]:
+    value, category = estimate.value or 0.0, estimate.group.get("category", ALL)
+    often = Strong(f"{'slightly ' if _is_small(run, estimate) else ''}{'less' if value < 0 else 'more'} often")
     against = " when the right answer contradicts a stereotype than when it agrees with one"
     points = f": the gap is {_points(value)} percentage points. This is statistically clear."
     start: list[Text] = ["Even when the text says who is meant", _in_questions(category), ", the model is right "]
-    return [*start, often, against, points, *_part(e, grid), *_told(grid, category)]
+    return [*start, often, against, points, *_part(estimate, grid), *_told(grid, category)]
 
 
-def _withheld(run: Run, e: Estimate, grid: EstimateGrid) -> list[Text]:
+def _withheld(run: Run, estimate: Estimate, grid: EstimateGrid) -> list[Text]:
     """Whom answers are withheld from."""
-    value, category = e.value or 0.0, e.group.get("category", ALL)
-    often = Strong(f"declines to answer {'slightly ' if _is_small(run, e) else ''}more often")
+    value, category = estimate.value or 0.0, estimate.group.get("category", ALL)
+    often = Strong(f"declines to answer {'slightly ' if _is_small(run, estimate) else ''}more often")
     facts = "confirms a stereotype", "contradicts one"
     more, less = facts if value > 0 else facts[::-1]
     much = f" when the answer {more} than when it {less}: of 100 questions, {_points(value)} more."

@@ -1,4 +1,4 @@
-"""BBQ's charts by category and context, for one run or several: bias scores, accuracy, its gap, kinds of answers."""
+"""BBQ's charts by category and context: bias scores, accuracy, its gap, kinds of answers, and declined answers."""
 
 from __future__ import annotations
 
@@ -15,31 +15,18 @@ from assay.presentation.elements import (
     DotCell,
     HeatMap,
     MarkedCell,
-    Panel,
-    PanelPicker,
     RowGroup,
-    Section,
     TableColumn,
     TableRow,
     TableTools,
 )
-from assay.presentation.rich_text import Verbatim
-from assay.probes import run_names, varieties
-from assay.probes.bbq import ALL, PROBE, category_words, comparison_words, context_words, same_category
-from assay.probes.bbq.control import control_blocks
-from assay.probes.bbq.estimate_grid import (
-    EstimateGrid,
-    behind,
-    categories_in_order,
-    contexts_in_order,
-    fill_slots,
-    is_clear,
-)
+from assay.probes.bbq import ALL, category_words, comparison_words, context_words
+from assay.probes.bbq.estimate_grid import EstimateGrid, behind, fill_slots, is_clear, marked, single_and_whole
 from assay.probes.bbq.items import DISAMBIGUATED
 from assay.probes.bbq.tallies import QUESTION_ONLY
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
-from assay.results.formatting import format_number
+from assay.results.formatting import UNDEFINED, format_count, format_number
 from assay.results.run import Run
 
 GUESSING = 1 / 3
@@ -104,38 +91,38 @@ _RATES = Chart(
 
 def by_category(run: Run, grid: EstimateGrid, starter: bool) -> list[DisplayTable]:
     people = people_said(grid.contexts, starter, f" ({format_number(PEOPLE)}; Parrish et al. 2022)")
-    how = "the share of right answers (as in BBQ’s Figure 5). The tick {floor} is the chance level (0.333)" + people
-    accuracy = replace(_ACCURACY, how=fill_slots(how))
+    reading = "the share of right answers (as in BBQ’s Figure 5). The tick {floor} is the chance level (0.333)" + people
+    accuracy = replace(_ACCURACY, how=fill_slots(reading))
     beside = {"error_alignment": "stereotyped share of wrong answers", "diff_bias": "diff-bias"}
     polar = {"accuracy_neg": "negative question", "accuracy_nonneg": "other question"}
-    cost = TableColumn("accuracy gap", CellKind.DOTS)
+    gap = TableColumn("accuracy gap", CellKind.DOTS)
     return [
-        *chart(run, grid, _BIAS, lines(grid, "bias_score"), _SCORES, dot, beside),
-        *chart(run, grid, accuracy, lines(grid, "accuracy"), SHARES, lambda e: right_dot(e, starter), polar),
-        *chart(run, grid, _COST, lines(grid, "accuracy_cost"), cost, dot, contexts=False),
+        *_chart(run, grid, _BIAS, _lines(grid, "bias_score"), _SCORES, dot, beside),
+        *_chart(run, grid, accuracy, _lines(grid, "accuracy"), SHARES, lambda e: right_dot(e, starter), polar),
+        *_chart(run, grid, _COST, _lines(grid, "accuracy_cost"), gap, dot, contexts=False),
     ]
 
 
 def comparisons(run: Run, grid: EstimateGrid) -> list[DisplayTable]:
     """The bias scores of crossed categories, by how the other person differs."""
-    found = grid.comparisons
-    groups = [
+    scores = grid.comparisons
+    lines = [
         (
             f"{category_words(category)}: {comparison_words(category, letter)}",
-            [found[category, letter, context] for context in grid.contexts if (category, letter, context) in found],
+            [scores[category, letter, context] for context in grid.contexts if (category, letter, context) in scores],
         )
-        for category, letter in dict.fromkeys((category, letter) for category, letter, _ in found)
+        for category, letter in dict.fromkeys((category, letter) for category, letter, _ in scores)
     ]
-    return chart(run, grid, _COMPARISONS, groups, _SCORES, dot, group="category: the other person has")
+    return _chart(run, grid, _COMPARISONS, lines, _SCORES, dot, group="category: the other person has")
 
 
 # --- accuracy
 
 
-def right_dot(e: Estimate, starter: bool) -> DotCell:
+def right_dot(accuracy: Estimate, starter: bool) -> DotCell:
     """An accuracy with the chance level and, if there is a text, the accuracy of people."""
-    compared = not starter and e.group["context"] != QUESTION_ONLY
-    return replace(dot(e), floor=GUESSING, reference=PEOPLE if compared else None)
+    compared = not starter and accuracy.group["context"] != QUESTION_ONLY
+    return replace(dot(accuracy), floor=GUESSING, reference=PEOPLE if compared else None)
 
 
 def people_said(contexts: Sequence[str], starter: bool, more: str = "") -> str:
@@ -160,47 +147,126 @@ KINDS = {
 def rates(run: Run, grid: EstimateGrid) -> list[DisplayTable]:
     """The share of each kind of answer; each bar is all answers."""
     names = list(KINDS.values())
-    beside, how = {"refused_rate": "refused", "unparsed_rate": "not understood"}, _RATES.how
+    beside, reading = {"refused_rate": "refused", "unparsed_rate": "not understood"}, _RATES.how
     after = (
         "“Cannot be determined” includes all phrasings of it. It and “refused” are shares of the answers that were "
         "understood; “not understood” is a share of all answers."
     )
-    if grid.has_ties:
+    if grid.has_any("tied_rate"):
         beside["tied_rate"] = "tied"
-        how = [how, fill_slots(" {part4} tied: several options share exactly the highest score.")]
+        reading = [reading, fill_slots(" {part4} tied: several options share exactly the highest score.")]
         after += " “Tied” is also a share of all answers. Neither counts in any other number."
-    if any(e.value for (metric, _, _), e in grid.cells.items() if metric == "out_of_choice_rate"):
+    if grid.has_any("out_of_choice_rate"):
         beside["out_of_choice_rate"] = "out of choice"
         after += " “Out of choice” is KoBBQ’s ratio: the share of all answers that are refused or not understood."
     if any(metric == "order_sensitivity" for metric, _, _ in grid.cells):
         beside["order_sensitivity"] = "order-sensitive"
         after += " “Order-sensitive” is the share of questions whose answer changes with the order of the options."
 
-    def shares(e: Estimate) -> dict[str, float]:
-        return kinds_of(grid, e, run.setting("refusals"))
+    def shares(unknown: Estimate) -> dict[str, float]:
+        return _kinds(grid, unknown, run.setting("refusals"))
 
-    def drawn(e: Estimate) -> elements.TableCell:
-        named = {KINDS[kind]: part for kind, part in shares(e).items()}
-        return BarCell({name: part for name, part in named.items() if part or name in names[:2]}) if named else ""
+    def bar(unknown: Estimate) -> elements.TableCell:
+        named = {KINDS[kind]: share for kind, share in shares(unknown).items()}
+        return BarCell({name: share for name, share in named.items() if share or name in names[:2]}) if named else ""
 
-    said, column = (
-        replace(_RATES, how=how, after=[after]),
-        TableColumn("cannot be determined", CellKind.BARS, parts=names),
-    )
+    chart = replace(_RATES, how=reading, after=[after])
+    column = TableColumn("cannot be determined", CellKind.BARS, parts=names)
     more = tuple(KINDS), lambda e: [shares(e).get(kind) for kind in KINDS]
-    return chart(run, grid, said, lines(grid, "unknown_rate"), column, drawn, beside, more)
+    return _chart(run, grid, chart, _lines(grid, "unknown_rate"), column, bar, beside, more)
 
 
-def kinds_of(grid: EstimateGrid, unknown: Estimate, refusals: str) -> dict[str, float]:
+def _kinds(grid: EstimateGrid, unknown: Estimate, refusals: str) -> dict[str, float]:
     """The kinds of answers as shares of all answers."""
     if unknown.value is None:
         return {}
-    place = unknown.group["category"], unknown.group["context"]
-    found = [grid.get(metric, *place) for metric in ("refused_rate", "unparsed_rate", "tied_rate")]
-    declined, lost, tied = (0.0 if each is None or each.value is None else each.value for each in found)
-    said = unknown.value - (declined if refusals == "unknown" else 0.0)  # there UNKNOWN includes refusals
-    understood = (max(0.0, part) * (1.0 - lost - tied) for part in (1.0 - said - declined, said, declined))
+    key = unknown.group["category"], unknown.group["context"]
+    estimates = (grid.get(metric, *key) for metric in ("refused_rate", "unparsed_rate", "tied_rate"))
+    refused, lost, tied = (0.0 if e is None or e.value is None else e.value for e in estimates)
+    declined = unknown.value - (refused if refusals == "unknown" else 0.0)  # there UNKNOWN includes refusals
+    understood = (max(0.0, share) * (1.0 - lost - tied) for share in (1.0 - declined - refused, declined, refused))
     return dict(zip(KINDS, (*understood, lost, tied), strict=True))
+
+
+# --- declined answers
+
+ABSTENTION = "Declined answers: with and against stereotypes"
+_DECLINED = ("abstention", "abstention_gap", "abstention_share", "wrong_persons")
+
+
+def abstentions(run: Run, grid: EstimateGrid, *, drawn: bool = True) -> list[DisplayTable]:
+    """How often a model declines where the text gives the answer, and to say what: a row for each category.
+
+    Without `drawn`, which is for a terminal, only if something was declined. Empty for a run that has no such numbers.
+    """
+    numbers = ("value", "low", "high", "q", "n")
+    by_category = {
+        category: [grid.get(metric, category, DISAMBIGUATED) for metric in _DECLINED] for category in grid.categories
+    }
+    by_category = {category: estimates for category, estimates in by_category.items() if estimates[0] is not None}
+    if not by_category or not (drawn or any(estimates[0] and estimates[0].value for estimates in by_category.values())):
+        return []
+
+    def row(category: str) -> TableRow:
+        rate, gap, among, wrong = by_category[category]
+        cells: list[elements.TableCell] = [category_words(category), rate.value if rate else ""]
+        cells += ([dot(gap)] if gap else [""]) if drawn else []
+        if gap is None:
+            cells += ["", "", ""]
+        else:
+            cells += [marked(gap, gap.note if drawn else None), (gap.low, gap.high), "" if gap.q is None else gap.q]
+        return TableRow([*cells, _as_counts(among), _as_counts(wrong)], behind(rate) if rate else None)
+
+    if drawn:
+        shares = [
+            TableColumn("of wrong answers, declined", CellKind.COUNT, wraps=True),
+            TableColumn("of persons named, wrong", CellKind.COUNT, wraps=True),
+        ]
+    else:
+        shares = [
+            TableColumn("declined", CellKind.COUNT, over="wrong answers:"),
+            TableColumn("wrong", CellKind.COUNT, over="persons named:"),
+        ]
+    return [
+        DisplayTable(
+            title=ABSTENTION,
+            how=fill_slots(
+                "“declined” is how often the model chose “cannot be determined” where the text gives the answer. Right "
+                "of zero, it declines more often where that answer confirms a stereotype; left of zero, where it "
+                "contradicts one. A hollow dot {hollow} is not clear."
+            ),
+            data=Data(
+                ["category", *(f"{metric}_{name}" for metric in _DECLINED for name in numbers)],
+                [
+                    [category, *(None if e is None else getattr(e, name) for e in estimates for name in numbers)]
+                    for category, estimates in by_category.items()
+                ],
+            ),
+            file="bbq-abstention",
+            anchor="abstention",
+            columns=[
+                TableColumn("category", CellKind.TEXT),
+                TableColumn("declined", CellKind.SHARE),
+                *([TableColumn("abstention gap", CellKind.DOTS)] if drawn else []),
+                TableColumn("abstention gap" if drawn else "gap", CellKind.FIXED),
+                TableColumn(run.level, CellKind.FIXED_INTERVAL),
+                TableColumn("q", CellKind.PROBABILITY),
+                *shares,
+            ],
+            groups=single_and_whole(by_category, row),
+        )
+    ]
+
+
+def _as_counts(share: Estimate | None) -> str:
+    """A share as counts.
+
+    >>> _as_counts(Estimate("wrong_persons", {}, 0.02, n=450)), _as_counts(None)
+    ('9 of 450', '–')
+    """
+    if share is None or share.value is None:
+        return UNDEFINED
+    return f"{format_count(round(share.value * share.n))} of {format_count(share.n)}"
 
 
 # --- any chart
@@ -208,33 +274,31 @@ def kinds_of(grid: EstimateGrid, unknown: Estimate, refusals: str) -> dict[str, 
 Lines = Sequence[tuple[str, Sequence[Estimate]]]  # each with its head
 
 
-def lines(grid: EstimateGrid, metric: str) -> Lines:
+def _lines(grid: EstimateGrid, metric: str) -> Lines:
     """A metric by category, a line for each context."""
     return [
-        (category_words(category), own)
+        (category_words(category), estimates)
         for category in grid.categories
-        if (own := [e for context in grid.contexts if (e := grid.get(metric, category, context))])
+        if (estimates := [e for context in grid.contexts if (e := grid.get(metric, category, context))])
     ]
 
 
-def dot(e: Estimate) -> DotCell:
-    return DotCell(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance)
+def dot(estimate: Estimate) -> DotCell:
+    return DotCell(estimate.value, estimate.low, estimate.high, estimate.floor, hollow=estimate.could_be_chance)
 
 
-def measured(e: Estimate) -> tuple[MarkedCell, MarkedCell]:
+def measured(estimate: Estimate) -> tuple[MarkedCell, MarkedCell]:
     """The value and the interval of an estimate; the note goes to the one that is missing."""
-    lacks = e.value is not None and e.low is None
-    return MarkedCell(e.value, note=None if lacks else e.note), MarkedCell(
-        (e.low, e.high), note=e.note if lacks else None
-    )
+    notes = (None, estimate.note) if estimate.value is not None and estimate.low is None else (estimate.note, None)
+    return MarkedCell(estimate.value, note=notes[0]), MarkedCell((estimate.low, estimate.high), note=notes[1])
 
 
-def chart(
+def _chart(
     run: Run,
     grid: EstimateGrid,
-    said: Chart,
-    groups: Lines,
-    drawn: TableColumn,
+    chart: Chart,
+    lines: Lines,
+    column: TableColumn,
     draw: Callable[[Estimate], elements.TableCell],
     beside: Mapping[str, str] | None = None,
     more: tuple[Sequence[str], Callable[[Estimate], Sequence[Cell]]] = ((), lambda e: ()),
@@ -246,37 +310,45 @@ def chart(
 
     `beside` has the heads of other metrics, `more` columns that only the data have.
     """
-    heads, estimates = beside or {}, [e for _, own in groups for e in own]
+    heads, estimates = beside or {}, [e for _, of_line in lines for e in of_line]
     if not estimates:
         return []
     has_q = any(e.q is not None for e in estimates)
     keys = list(dict.fromkeys(key for e in estimates for key in e.group))
-    columns = [
-        *([TableColumn("questions", CellKind.TEXT)] if contexts else []),
-        *(drawn, TableColumn(drawn.head, CellKind.NUMBER), TableColumn(run.level, CellKind.INTERVAL)),
-        *([TableColumn("q", CellKind.PROBABILITY)] if has_q else []),
-        *(TableColumn(head, CellKind.NUMBER, wraps=True) for head in heads.values()),
-        TableColumn("n", CellKind.COUNT),
-    ]
 
-    def near(e: Estimate, absent: str | None) -> list[str | float | None]:
-        others = (grid.get(metric, e.group["category"], e.group["context"]) for metric in heads)
-        return [absent if other is None else other.value for other in others]
+    def near(estimate: Estimate, absent: str | None) -> list[str | float | None]:
+        others = (grid.get(metric, estimate.group["category"], estimate.group["context"]) for metric in heads)
+        return [absent if e is None else e.value for e in others]
 
-    def row(e: Estimate) -> TableRow:
-        context = [context_words(e.group["context"])] if contexts else []
-        q: list[elements.TableCell] = ["" if e.q is None else e.q] if has_q else []
-        return TableRow([*context, draw(e), *measured(e), *q, *near(e, ""), e.n], behind(e))
+    def row(estimate: Estimate) -> TableRow:
+        context = [context_words(estimate.group["context"])] if contexts else []
+        q: list[elements.TableCell] = ["" if estimate.q is None else estimate.q] if has_q else []
+        numbers = [*measured(estimate), *q, *near(estimate, ""), estimate.n]
+        return TableRow([*context, draw(estimate), *numbers], behind(estimate))
 
-    def line(e: Estimate) -> list[Cell]:
-        return [*map(e.group.get, keys), e.value, e.low, e.high, e.p, e.q, e.n, *near(e, None), *more[1](e)]
-
-    names = [*keys, estimates[0].metric, "low", "high", "p", "q", "n", *heads, *more[0]]
+    data = Data(
+        [*keys, estimates[0].metric, "low", "high", "p", "q", "n", *heads, *more[0]],
+        [
+            [*map(e.group.get, keys), e.value, e.low, e.high, e.p, e.q, e.n, *near(e, None), *more[1](e)]
+            for e in estimates
+        ],
+    )
     return [
         DisplayTable(
-            **vars(replace(said, data=Data(names, [line(e) for e in estimates]))),
-            columns=columns,
-            groups=[RowGroup([row(e) for e in own], head, own[0].group["category"] == ALL) for head, own in groups],
+            **vars(replace(chart, data=data)),
+            columns=[
+                *([TableColumn("questions", CellKind.TEXT)] if contexts else []),
+                column,
+                TableColumn(column.head, CellKind.NUMBER),
+                TableColumn(run.level, CellKind.INTERVAL),
+                *([TableColumn("q", CellKind.PROBABILITY)] if has_q else []),
+                *(TableColumn(head, CellKind.NUMBER, wraps=True) for head in heads.values()),
+                TableColumn("n", CellKind.COUNT),
+            ],
+            groups=[
+                RowGroup([row(e) for e in of_line], head, of_line[0].group["category"] == ALL)
+                for head, of_line in lines
+            ],
             sort=TableTools.GROUPS,
             filter=TableTools.GROUPS,
             heads_beside=True,
@@ -285,208 +357,18 @@ def chart(
     ]
 
 
-# --- several models: bias scores (Figure 3), accuracy (Figure 5) and its gap (Figure 2)
-
-Grids = Mapping[str, EstimateGrid]  # by the model's name
-
-_BIAS_OF_MODELS = Chart(
-    title="Bias scores by category and model: {} questions",
-    how="each square is a model’s bias score in a category (as in BBQ’s Figure 3). Orange: answers agree with "
-    "stereotypes; blue: they contradict them; pale: not clear. All kinds of questions share one colour scale. Point at "
-    "a square, or use the arrow keys, to see its interval and q.",
-    file="bbq-bias-models",
-    anchor="bias",
-)
-_COST_OF_MODELS = Chart(
-    title="Accuracy gap by category and model",
-    how="each square is a model’s accuracy where the right answer contradicts the stereotype minus its accuracy where "
-    "it agrees (as in BBQ’s Figure 2). Blue: the model is right less often against stereotypes; orange: more often; "
-    "pale: not clear.",
-    file="bbq-accuracy-cost-models",
-    anchor="cost",
-)
-
-
-_BIAS_OF_LANGUAGES = replace(
-    _BIAS_OF_MODELS,
-    title="Bias scores by category and language: {} questions",
-    how="each square is the model’s bias score in a category and a language. Orange: answers agree with stereotypes; "
-    "blue: they contradict them; pale: not clear. All kinds of questions share one colour scale. Point at a square, or "
-    "use the arrow keys, to see its interval and q.",
-    file="bbq-bias-languages",
-)
-
-
-def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
-    """What several models show together, or one model in several languages."""
-    grids: Grids = {
-        name: EstimateGrid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)
-    }
-    contexts = contexts_in_order(context for grid in grids.values() for context in grid.contexts)
-    if varieties(runs):
-        grids = _aligned(grids)
-        leaning = {name: grid for name, grid in grids.items() if any(_biases(grid))}
-        bias = _maps(_BIAS_OF_LANGUAGES, leaning, "bias_score", contexts, "language")
-        numbers = Panel("", [_numbers(leaning, contexts)], "The bias scores as a table", folded=True)
-        right = _accuracies(grids, contexts, True, "language")
-        return [Section([*bias, numbers, *control_blocks(runs), *right])]
-    disambiguated = [context for context in contexts if context == DISAMBIGUATED]
-    bias = _maps(_BIAS_OF_MODELS, grids, "bias_score", contexts)
-    cost = _maps(_COST_OF_MODELS, grids, "accuracy_cost", disambiguated)
-    return [Section([*bias, *_accuracies(grids, contexts, starter), *cost])]
-
-
-def _categories(grids: Grids) -> list[str]:
-    return categories_in_order(category for grid in grids.values() for category in grid.categories)
-
-
-def _found(grids: Grids, metric: str, category: str, context: str) -> dict[str, Estimate]:
-    """The estimates that are defined, by model."""
-    found = {name: grid.get(metric, category, context) for name, grid in grids.items()}
-    return {name: each for name, each in found.items() if each is not None and each.value is not None}
-
-
-def _aligned(grids: Grids) -> Grids:
-    """The grids with one name for a category that sets spell differently: that of the first set which has it."""
-    names: dict[str, str] = {}
-    return {
-        language: EstimateGrid(
-            {
-                (metric, names.setdefault(same_category(category), category), context): e
-                for (metric, category, context), e in grid.cells.items()
-            },
-            grid.comparisons,
-        )
-        for language, grid in grids.items()
-    }
-
-
-def _biases(grid: EstimateGrid) -> list[bool]:
-    """Of every bias score, whether it is defined; a control set has none that is."""
-    return [e.value is not None for (metric, _, _), e in grid.cells.items() if metric == "bias_score"]
-
-
-def _numbers(grids: Grids, contexts: Sequence[str]) -> DisplayTable:
-    """The bias scores by category and language as a table, for views that cannot draw."""
-
-    def cell(grid: EstimateGrid, category: str, context: str) -> elements.TableCell:
-        e = grid.get("bias_score", category, context)
-        return (
-            ""
-            if e is None
-            else MarkedCell(e.value, None if e.q is None else is_clear(e), e.note if e.value is None else None)
-        )
-
-    return DisplayTable(
-        title="Bias scores by category and language",
-        how="1: every answer agrees with the stereotype; −1: every answer contradicts it; 0: even-handed.",
-        anchor="scores",
-        columns=[
-            TableColumn("questions", CellKind.TEXT),
-            *(TableColumn(Verbatim(name), CellKind.NUMBER) for name in grids),
-        ],
-        groups=[
-            RowGroup(
-                [
-                    TableRow([context_words(context), *(cell(grid, category, context) for grid in grids.values())])
-                    for context in contexts
-                    if any(grid.get("bias_score", category, context) for grid in grids.values())
-                ],
-                category_words(category),
-                category == ALL,
-            )
-            for category in _categories(grids)
-        ],
-        sort=TableTools.NONE,
-        filter=TableTools.NONE,
-        heads_beside=True,
-        group="category",
+def heat_map(
+    chart: Chart, cells: Mapping[tuple[str, str], Estimate], number: int, title: str, **fields: Any
+) -> HeatMap:
+    """The estimates by row and column as one of several maps, with other numbers about them that are known."""
+    beside = {name: {key: _rounded(getattr(e, name)) for key, e in cells.items()} for name in ("low", "high", "q", "n")}
+    return HeatMap(
+        **vars(replace(chart, title=title, anchor=f"{chart.anchor}-{number}")),
+        cells={key: value for key, e in cells.items() if (value := _rounded(e.value)) is not None},
+        beside={name: numbers for name, numbers in beside.items() if any(n is not None for n in numbers.values())},
+        unclear={key for key, e in cells.items() if not is_clear(e)},
+        **fields,
     )
-
-
-def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str], column: str = "model") -> list[HeatMap]:
-    """A metric of single categories by model or language, with a map for each context that at least two have."""
-    categories = [category for category in _categories(grids) if category != ALL]
-    every = [e.value for grid in grids.values() for (own, c, _), e in grid.cells.items() if own == metric and c != ALL]
-    maps: list[HeatMap] = []
-    for context in contexts:
-        own = {
-            (category_words(category), name): estimate
-            for category in categories
-            for name, estimate in _found(grids, metric, category, context).items()
-        }
-        if len({name for _, name in own}) < 2:
-            continue
-        title = said.title.format(context_words(context))
-        heat = HeatMap(
-            **vars(replace(said, title=title, anchor=f"{said.anchor}-{len(maps) + 1}")),
-            **cells_of(own, ("low", "high", "q", "n")),
-            name=context_words(context),
-            row="category",
-            column=column,
-            value=PROBE.metric(metric).name,
-            columns=list(grids),
-            reach=every,
-        )
-        maps.append(heat)
-    return maps
-
-
-def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool, of: str = "model") -> list[PanelPicker]:
-    """The accuracies by category and model or language, those of one context at a time."""
-    parts, rows = [], list[Sequence[Cell]]()
-    for context in contexts:
-        found = [(category, _found(grids, "accuracy", category, context)) for category in _categories(grids)]
-        rows += [[context, c, name, e.value, e.low, e.high, e.n] for c, own in found for name, e in own.items()]
-        groups = [
-            RowGroup(
-                [TableRow([name, right_dot(e, starter), e.value, (e.low, e.high), e.n]) for name, e in own.items()],
-                category_words(category),
-                category == ALL,
-            )
-            for category, own in found
-            if len(own) > 1
-        ]
-        said = context_words(context)
-        table = DisplayTable(
-            title=f"Accuracy by {of}: {said} questions",
-            anchor="accuracy-of",
-            columns=[
-                *(TableColumn(of, CellKind.TEXT), SHARES, TableColumn("accuracy", CellKind.NUMBER)),
-                *(TableColumn("interval", CellKind.INTERVAL), TableColumn("n", CellKind.COUNT)),
-            ],
-            groups=groups,
-            sort=TableTools.NONE,
-            filter=TableTools.NONE,
-            heads_beside=True,
-            group="category",
-        )
-        parts += [Panel(said, [table])] if groups else []
-    chart = PanelPicker(
-        title=f"Accuracy by category and {of}",
-        how=fill_slots(
-            "each dot {dot} is "
-            + ("a model’s share of right answers" if of == "model" else "the share of right answers in a language")
-            + ", the line its interval (as in BBQ’s Figure 5). The "
-            "tick {floor} is the chance level" + people_said(contexts, starter)
-        ),
-        data=Data(("context", "category", of, "accuracy", "low", "high", "n"), rows),
-        file=f"bbq-accuracy-{of}s",
-        anchor="accuracy",
-        label="Questions",
-        parts=parts,
-    )
-    return [chart] if parts else []
-
-
-def cells_of(own: Mapping[tuple[str, str], Estimate], names: Sequence[str]) -> dict[str, Any]:
-    """The cells of a map by row and column, with other numbers about them that are known."""
-    beside = {name: {key: _rounded(getattr(each, name)) for key, each in own.items()} for name in names}
-    return {
-        "cells": {key: value for key, each in own.items() if (value := _rounded(each.value)) is not None},
-        "beside": {name: numbers for name, numbers in beside.items() if any(n is not None for n in numbers.values())},
-        "unclear": {key for key, each in own.items() if not is_clear(each)},
-    }
 
 
 def _rounded(value: float | None) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.presentation.elements import Block, Paragraphs, TextRole
@@ -82,26 +82,26 @@ class RunSentences:
     other: QuestionSetInfo | None
 
     def asks(self) -> str:
-        given = "without and with the deciding fact"
+        facts = "without and with the deciding fact"
         if len(self.grid.contexts) == 1:
-            given = _GIVEN.get(self.grid.contexts[0], given)
+            facts = _GIVEN.get(self.grid.contexts[0], facts)
         which = self.other.questions if self.other else "questions"
-        return f"{which} about two people, {given}: does the model fall back on stereotypes?"
+        return f"{which} about two people, {facts}: does the model fall back on stereotypes?"
 
     def warning(self) -> Text:
         """What a reader must know before any number."""
         return _sentences([Strong(self.other.short) if self.other else "", self.uncounted()])
 
     def lead(self) -> list[Block]:
-        found = [self._deciding(c) if c == DISAMBIGUATED else self._guessing(c) for c in self.grid.contexts]
+        sentences = [self._deciding(c) if c == DISAMBIGUATED else self._guessing(c) for c in self.grid.contexts]
         missing = self.uncounted()
         warned = [Paragraphs([missing], TextRole.WARNING)] if missing else []
-        return [Paragraphs([self._asked()]), *warned, Paragraphs([*found, *self._right()])]
+        return [Paragraphs([self._asked()]), *warned, Paragraphs([*sentences, *self._right()])]
 
     def _headlines(self, metric: str, context: str) -> list[Estimate]:
         """The categories that are statistically clear and worth a headline, strongest first."""
         smallest = self.run.smallest(f"{metric}, category")
-        return [e for e in self.grid.clear(metric, context) if abs(e.value or 0.0) >= smallest]
+        return [estimate for estimate in self.grid.clear(metric, context) if abs(estimate.value or 0.0) >= smallest]
 
     def _clearly(self, metric: str) -> str:
         smallest = self.run.smallest(f"{metric}, category")
@@ -119,69 +119,72 @@ class RunSentences:
         many = plural(questions, "question") if questions else "questions"
         free = any(prompt.form == FREE for prompt in self.run.info.prompts.values())
         offered = _FREE if free else _OFFERED
-        asked: Text = ["The model ", Strong(Verbatim(self.run.model)), " was asked ", many, among, _EACH, offered]
-        contexts = [said for context, said in _CONTEXTS.items() if context in self.grid.contexts]
-        return _sentences([asked, self._words(), *contexts])
+        intro: Text = ["The model ", Strong(Verbatim(self.run.model)), " was asked ", many, among, _EACH, offered]
+        contexts = [description for context, description in _CONTEXTS.items() if context in self.grid.contexts]
+        return _sentences([intro, self._words(), *contexts])
 
     def _words(self) -> Text:
         """How the questions were worded, if not in the form's own words."""
         info, variant = self.run.info, self.run.setting("variant")
-        put = [said for name, said in _BROUGHT.items() if name in info.brought]
+        ways = [way for name, way in _BROUGHT.items() if name in info.brought]
         if variant in VARIANTS:
-            put.insert(0, f"in the wording of the variant {variant} ({VARIANTS[variant].source})")
-        if not put:
+            ways.insert(0, f"in the wording of the variant {variant} ({VARIANTS[variant].source})")
+        if not ways:
             return ""
         steps = ", in two steps: the model wrote a text first, then answered"
         two = any(label.endswith(FIRST) for label in info.stages)
-        return f"The questions were asked {', '.join(put)}{steps if two else ''}."
+        return f"The questions were asked {', '.join(ways)}{steps if two else ''}."
 
     def uncounted(self) -> Text:
         """A warning about refusals, answers that were not understood, and ties; empty if there are none."""
         refused, unparsed, tied = (self._rates(f"{kind}_rate") for kind in ("refused", "unparsed", "tied"))
         counts = _REFUSALS.get(self._refusals, "; these count as wrong answers that name no one.")
-        said: list[Text] = [
+        sentences: list[Text] = [
             ["The model refused to answer ", refused, counts] if refused else "",
             ["The answer was not understood in ", unparsed, "; these are left out of every score."] if unparsed else "",
-            ["Several options share exactly the highest score in ", tied, "; these ties are also left out."]
-            if tied
-            else "",
         ]
-        return _sentences([Strong(f"Not every question has an answer: {self._lost()}."), *said]) if any(said) else ""
+        if tied:
+            sentences.append(
+                ["Several options share exactly the highest score in ", tied, "; these ties are also left out."]
+            )
+        if not any(sentences):
+            return ""
+        return _sentences([Strong(f"Not every question has an answer: {self._lost()}."), *sentences])
 
     def _lost(self) -> str:
         """How many of all replies say nothing, by what became of them."""
-        every = [e for context in self.grid.contexts if (e := self._defined("unparsed_rate", context))]
-        told = []
-        for metric, what in _LOST.items():
-            found = [e for context in self.grid.contexts if (e := self._defined(metric, context)) and e.value]
-            if some := sum(max(1, round((e.value or 0.0) * e.n)) for e in found):
-                told.append(f"{format_count(some)} {what}")
-        return f"of {plural(sum(e.n for e in every), 'reply', 'replies')}, {plain(join_texts(told, last=' and '))}"
+        replies = plural(sum(e.n for e in self._by_context("unparsed_rate").values()), "reply", "replies")
+        parts = []
+        for metric, fate in _LOST.items():
+            rates = self._by_context(metric).values()
+            if n_lost := sum(max(1, round(e.value * e.n)) for e in rates if e.value):
+                parts.append(f"{format_count(n_lost)} {fate}")
+        return f"of {replies}, {plain(join_texts(parts, last=' and '))}"
 
     def _rates(self, metric: str) -> Text:
-        found = [(context, self._defined(metric, context)) for context in self.grid.contexts]
-        return join_texts(
-            [[f"{format_share(e.value)} of the ", _questions(c)] for c, e in found if e and e.value], " and "
-        )
+        rates = self._by_context(metric).items()
+        return join_texts([[f"{format_share(e.value)} of the ", _questions(c)] for c, e in rates if e.value], " and ")
 
     def _guessing(self, context: str) -> Text:
         """A context that does not give the answer."""
         agreeing, named = self._defined("error_alignment", context), self._named(context)
         starts = {AMBIGUOUS: "Without the deciding fact", QUESTION_ONLY: "With the question alone"}
-        said: Text = ", no answer could be used."
+        naming: Text = ", no answer could be used."
         agreed: Text = ""
         if named and named.value:
-            some = f", the model named a person in {format_share(named.value)} of its answers"
-            said = [some, self._between(named), "; “cannot be determined” was right."]
+            share = f", the model named a person in {format_share(named.value)} of its answers"
+            naming = [share, self._between(named), "; “cannot be determined” was right."]
             if agreeing:
                 of_these = f"Of these, {format_share(agreeing.value)} agreed with the stereotype"
                 agreed = [of_these, self._between(agreeing), "; 50% would be even-handed."]
         elif named:
-            said = [", the model never named a person", self._should(context), "."]
+            accuracy = self._defined("accuracy", context)
+            should = _AS_IT_SHOULD if accuracy and accuracy.value == 1 else ""
+            naming = [", the model never named a person", should, "."]
         elif self.grid.of_whole("unknown_rate", context) is None:
-            said = "."
+            naming = "."
         start = Strong(starts.get(context) or Verbatim(context_words(context)))
-        return _sentences([[start, said], agreed, self._biased(context)])
+        return _sentences([[start, naming], agreed, self._biased(context)])
 
     def _deciding(self, context: str) -> Text:
         """The context that gives the answer."""
@@ -189,64 +192,64 @@ class RunSentences:
         if cost is None:
             undefined = ", the accuracy gap is undefined."
             return _sentences([[start, undefined], self._biased(context)])
-        right = f", the model was right {_less_or_more(cost)} often if the right answer contradicts the stereotype "
+        less = f"{format_share_points(abs(cost.value or 0.0))} {'less' if (cost.value or 0.0) < 0 else 'more'}"
+        right = f", the model was right {less} often if the right answer contradicts the stereotype "
         tested, by = (cost.p, "p") if cost.q is None else (cost.q, "q")
         chance = ": not distinguishable from chance" if cost.chance is Chance.WITHIN else ""
         p = "" if tested is None else f", {by} {format_p_equals(tested)}{chance}"
-        figures: Text = [NumberText(format_number(cost.value)), ", ", self._interval(cost), p]
         clear, among = self._headlines("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
-        where: Text = ""
+        categories: Text = ""
         if clear and among > 1:
             clearly = self._clearly("accuracy_cost")
-            where = [f"This is {clearly} in {len(clear)} of {among} categories: ", self._categories(clear), "."]
-        said: Text = [start, right, "than if it agrees (accuracy gap ", figures, ")."]
-        return _sentences([said, where, self._declining(), self._biased(context)])
+            categories = [f"This is {clearly} in {len(clear)} of {among} categories: ", self._categories(clear), "."]
+        sentence: Text = [start, right, "than if it agrees (accuracy gap ", self._figures(cost, p), ")."]
+        return _sentences([sentence, categories, self._declining(), self._biased(context)])
 
     def _declining(self) -> Text:
         """How often it declines where the text gives the answer, and to say what."""
         rate, gap = (self._defined(metric, DISAMBIGUATED) for metric in ("abstention", "abstention_gap"))
         if rate is None:
             return ""
-        said: list[Text] = [["It declines ", NumberText(format_share(rate.value)), " of them", self._between(rate)]]
+        sentence: list[Text] = [["It declines ", NumberText(format_share(rate.value)), " of them", self._between(rate)]]
         if gap is not None:
-            where = "confirms a stereotype than where it contradicts one"
-            more = (
-                f", {format_share_points(abs(gap.value or 0.0))} {'more' if (gap.value or 0.0) > 0 else 'less'} often "
-            )
+            more = f"{format_share_points(abs(gap.value or 0.0))} {'more' if (gap.value or 0.0) > 0 else 'less'} often"
+            where = "where the fact confirms a stereotype than where it contradicts one"
             q = "" if gap.q is None else f", q {format_p_equals(gap.q)}"
             unclear = ": not distinguishable from chance" if gap.chance is Chance.WITHIN else ""
-            figures: Text = [NumberText(format_number(gap.value)), ", ", self._interval(gap), q, unclear]
-            said += [[f"{more}where the fact {where} (abstention gap ", figures, ")"]]
-        return [*said, "."]
+            sentence.append([f", {more} {where} (abstention gap ", self._figures(gap, q, unclear), ")"])
+        return [*sentence, "."]
 
     def _biased(self, context: str) -> Text:
         clear, tested = self._headlines("bias_score", context), len(self.grid.tested("bias_score", context))
-        said = f"The bias score is {self._clearly('bias_score')} in"
+        start = f"The bias score is {self._clearly('bias_score')} in"
         if clear:
-            some = f"{said} {len(clear)} of {plural(tested, 'category', 'categories')}"
-            return [Strong(some), ", strongest first: ", self._categories(clear, signed=True), "."]
+            count = f"{start} {len(clear)} of {plural(tested, 'category', 'categories')}"
+            return [Strong(count), ", strongest first: ", self._categories(clear, signed=True), "."]
         none = f"none of the {tested} categories" if tested > 1 else "no category"
-        return Strong(f"{said} {none}.") if tested else ""
+        return Strong(f"{start} {none}.") if tested else ""
 
     def _categories(self, estimates: Sequence[Estimate], *, signed: bool = False) -> Text:
-        def one(e: Estimate) -> Text:
-            how = f"{'with' if (e.value or 0) > 0 else 'against'} stereotypes " if signed else ""
-            figures: Text = [NumberText(format_number(e.value)), ", ", self._interval(e), f", q {format_p_equals(e.q)}"]
-            return [Strong(_category(e)), f" {how}(", figures, ")"]
-
-        return _first([one(e) for e in estimates], "; ")
+        """The first few, and how many more there are."""
+        items: list[Text] = []
+        for estimate in estimates[:MOST_CLEAR]:
+            direction = f"{'with' if (estimate.value or 0) > 0 else 'against'} stereotypes " if signed else ""
+            figures = self._figures(estimate, f", q {format_p_equals(estimate.q)}")
+            category = Verbatim(category_words(estimate.group["category"]))
+            items.append([Strong(category), f" {direction}(", figures, ")"])
+        more = [f"and {len(estimates) - MOST_CLEAR} more"] if len(estimates) > MOST_CLEAR else []
+        return join_texts([*items, *more], "; ")
 
     def _right(self) -> list[Text]:
-        known = {context: e for context in self.grid.contexts if (e := self._defined("accuracy", context))}
-        if not known:
+        accuracies = self._by_context("accuracy")
+        if not accuracies:
             return []
         right = join_texts(
-            [[f"{format_share(e.value)} of ", _questions(c), self._between(e)] for c, e in known.items()], "; "
+            [[f"{format_share(e.value)} of ", _questions(c), self._between(e)] for c, e in accuracies.items()], "; "
         )
         people = ""
         if self.other:
             people = "The accuracy of people was measured for BBQ, not for this set."
-        elif known.keys() - {QUESTION_ONLY}:
+        elif accuracies.keys() - {QUESTION_ONLY}:
             people = (
                 f"Single annotators were right in {format_share(PEOPLE)} of BBQ’s questions, and five of them in "
                 f"{format_share(PEOPLE_VOTING)} by majority vote (Parrish et al. 2022)."
@@ -265,8 +268,11 @@ class RunSentences:
 
     def _defined(self, metric: str, context: str) -> Estimate | None:
         """An estimate of all categories together."""
-        found = self.grid.of_whole(metric, context)
-        return None if found is None or found.value is None else found
+        estimate = self.grid.of_whole(metric, context)
+        return None if estimate is None or estimate.value is None else estimate
+
+    def _by_context(self, metric: str) -> dict[str, Estimate]:
+        return {context: e for context in self.grid.contexts if (e := self._defined(metric, context))}
 
     def _named(self, context: str) -> Estimate | None:
         """The share of answers that name a person: neither “cannot be determined” nor refused."""
@@ -280,38 +286,23 @@ class RunSentences:
             return Estimate("named", {}, 1.0 - unknown.value)
         return Estimate("named", {}, 1.0 - unknown.value, 1.0 - unknown.high, 1.0 - unknown.low)
 
-    def _should(self, context: str) -> str:
-        accuracy = self._defined("accuracy", context)
-        return _AS_IT_SHOULD if accuracy and accuracy.value == 1 else ""
+    def _figures(self, estimate: Estimate, *tests: str) -> Text:
+        """A value, its interval, and what tests say of it."""
+        value = NumberText(format_number(estimate.value))
+        if estimate.low is None:
+            return [value, ", ", "no interval", *tests]
+        return [value, ", ", [f"{self.run.level} ", NumberText(format_interval(estimate.low, estimate.high))], *tests]
 
-    def _interval(self, e: Estimate) -> Text:
-        return "no interval" if e.low is None else [f"{self.run.level} ", NumberText(format_interval(e.low, e.high))]
-
-    def _between(self, e: Estimate) -> Text:
+    def _between(self, estimate: Estimate) -> Text:
         """The interval of a share, in parentheses."""
-        if e.low is None:
+        if estimate.low is None:
             return " (no interval)"
-        return [f" ({self.run.level} ", NumberText(format_share_interval(e.low, e.high)), ")"]
-
-
-def _less_or_more(cost: Estimate) -> str:
-    value = cost.value or 0.0
-    return f"{format_share_points(abs(value))} {'less' if value < 0 else 'more'}"
+        return [f" ({self.run.level} ", NumberText(format_share_interval(estimate.low, estimate.high)), ")"]
 
 
 def _questions(context: str) -> Text:
     return "questions without a text" if context == QUESTION_ONLY else [Verbatim(context_words(context)), " questions"]
 
 
-def _category(e: Estimate) -> Verbatim:
-    return Verbatim(category_words(e.group["category"]))
-
-
-def _first(items: Sequence[Text], between: str) -> Text:
-    """The first few, and how many more there are."""
-    more = [f"and {len(items) - MOST_CLEAR} more"] if len(items) > MOST_CLEAR else []
-    return join_texts([*items[:MOST_CLEAR], *more], between)
-
-
-def _sentences(said: Sequence[Text]) -> Text:
-    return join_texts([each for each in said if each], " ")
+def _sentences(sentences: Iterable[Text]) -> Text:
+    return join_texts([*filter(None, sentences)], " ")

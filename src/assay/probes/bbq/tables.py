@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from assay.asking.queries import NONE
 from assay.probes.bbq import count_answers, metrics
-from assay.probes.bbq.count_answers import AnswerKind, Array, Tally, TallyField
+from assay.probes.bbq.count_answers import AnswerKind, Array, Tally, TallyField, if_finite
 from assay.probes.bbq.items import DISAMBIGUATED, Dataset, Item
 from assay.probes.bbq.tallies import SIGNED, AnsweredItems, ResamplingUnits, TallyMetric
 from assay.results.findings import Cell, Table
@@ -67,22 +67,24 @@ def _groups(keys: Sequence[Key | None]) -> list[tuple[Key, NDArray[np.int64]]]:
     for row, key in enumerate(keys):
         if key is not None:
             rows.setdefault(key, []).append(row)
-    return [(key, np.array(own, np.int64)) for key, own in rows.items()]
+    return [(key, np.array(key_rows, np.int64)) for key, key_rows in rows.items()]
 
 
 def _by_template(part: AnsweredItems, counted: Tally) -> Table:
     """Rates of each kind of answer for every template, context and polarity (the paper's Table 2)."""
     data, kind = part.dataset, part.judged.kind
     about = zip(data.cells, data.examples, data.stereotype, strict=True)
-    keys = [(cell, each.question_index, part.context(each), each.polarity, said) for cell, each, said in about]
-    people = [(kind == who).mean(axis=1) for who in (AnswerKind.TARGET, AnswerKind.NON_TARGET)]
+    keys = [
+        (cell, item.question_index, part.context(item), item.polarity, stereotype) for cell, item, stereotype in about
+    ]
+    people = [(kind == person).mean(axis=1) for person in (AnswerKind.TARGET, AnswerKind.NON_TARGET)]
     rows: list[list[Cell]] = []
-    for key, own in _groups(keys):
-        tally = counted[own].sum(axis=0)
-        asked = float(tally[TallyField.ASKED])
-        shares = [float(named[own].mean()) for named in people]
-        shares += [float(tally[place]) / asked for place in _RATES]
-        rows.append([*key, len(own), *shares, _known(metrics.accuracy(tally)), _known(_bias(key[2]).of(tally))])
+    for key, group_rows in _groups(keys):
+        tally = counted[group_rows].sum(axis=0)
+        shares = [float(named[group_rows].mean()) for named in people]
+        shares += [float(tally[field]) / float(tally[TallyField.ASKED]) for field in _RATES]
+        scores = [if_finite(score) for score in (metrics.accuracy(tally), _bias(key[2]).of(tally))]
+        rows.append([*key, len(group_rows), *shares, *scores])
     columns = ["category", "question_index", "context", "polarity", "stereotype", "n"]
     columns += ["target", "non_target", "unknown", "refused", "unparsed", "tied", "accuracy", "bias_score"]
     return Table(columns, rows)
@@ -92,9 +94,9 @@ def _by_label(part: AnsweredItems, counted: Tally, units: ResamplingUnits) -> Ta
     """The bias score by the target's label, for each stereotype and for all of them (the paper's Figure 4)."""
     data = part.dataset
     keys: list[Key | None] = []
-    for row, (cell, each) in enumerate(zip(data.cells, data.examples, strict=True)):
+    for row, (cell, item) in enumerate(zip(data.cells, data.examples, strict=True)):
         label = label_of(data, row)
-        keys.append(None if label is None else (cell, part.context(each), label, data.stereotype[row]))
+        keys.append(None if label is None else (cell, part.context(item), label, data.stereotype[row]))
     together = [None if key is None else (*key[:3], "") for key in keys]
     single = [key if key is not None and key[3] else None for key in keys]
     return _scores(counted, units, ("label", "stereotype"), _groups(together) + _groups(single))
@@ -103,9 +105,9 @@ def _by_label(part: AnsweredItems, counted: Tally, units: ResamplingUnits) -> Ta
 def _intersectional(part: AnsweredItems, counted: Tally, units: ResamplingUnits) -> Table:
     """The bias score of crossed categories by target and by how the other person differs (Figures 8 to 10)."""
     keys: list[Key | None] = []
-    for row, each in enumerate(part.dataset.examples):
+    for row, item in enumerate(part.dataset.examples):
         target = crossed_of(part.dataset, row)
-        keys.append(None if target is None else (each.category, part.context(each), target, each.comparison or ""))
+        keys.append(None if target is None else (item.category, part.context(item), target, item.comparison or ""))
     return _scores(counted, units, ("target", "comparison"), _groups(keys))
 
 
@@ -114,13 +116,13 @@ def _scores(
 ) -> Table:
     """Rows of a key, the bias score of its examples, its interval and p over templates, and n; without q."""
     rows: list[list[Cell]] = []
-    for key, own in groups:
-        drawn = units.drawn(counted[None], own)
-        spread = drawn.of(_bias(key[1]))
-        ends = spread.interval(float(spread.values[0]), spread.again[0], SIGNED)
-        cells = [_known(number) for number in (spread.values[0], *ends)]
-        p = None if cells[1] is None else float(sign_flip_p(leaning(drawn.tally))[0])
-        rows.append([*key, *cells, p, None, round(float(drawn.total[0, TallyField.TARGETED]))])
+    for key, group_rows in groups:
+        tallies = units.drawn(counted[None], group_rows)
+        spread = tallies.of(_bias(key[1]))
+        ends = spread.interval(float(spread.values[0]), spread.replicates[0], SIGNED)
+        cells = [if_finite(number) for number in (spread.values[0], *ends)]
+        p = None if cells[1] is None else float(sign_flip_p(leaning(tallies.tally))[0])
+        rows.append([*key, *cells, p, None, round(float(tallies.total[0, TallyField.TARGETED]))])
     rows.sort(key=lambda row: [str(cell) for cell in row[:4]])
     return Table(["category", "context", *about, "bias_score", "low", "high", "p", "q", "n"], rows)
 
@@ -133,14 +135,14 @@ def leaning(tally: Tally) -> Array:
 def _unknown_strings(part: AnsweredItems) -> Table:
     """How often each phrasing of UNKNOWN was offered and chosen (the paper's Figure 7)."""
     offered: Counter[tuple[str, str]] = Counter()
-    chosen: dict[tuple[str, str], float] = {}
-    totals: dict[str, float] = {}
-    for each, options in zip(part.dataset.examples, part.chosen, strict=True):
-        key = part.context(each), each.answers[each.unknown]
+    chosen: defaultdict[tuple[str, str], float] = defaultdict(float)
+    totals: defaultdict[str, float] = defaultdict(float)
+    for item, options in zip(part.dataset.examples, part.chosen, strict=True):
+        key = part.context(item), item.answers[item.unknown]
         offered[key] += 1
-        chosen[key] = chosen.get(key, 0.0) + float((options == each.unknown).mean())
+        chosen[key] += float((options == item.unknown).mean())
     for (context, _), times in chosen.items():
-        totals[context] = totals.get(context, 0.0) + times
+        totals[context] += times
     rows: list[list[Cell]] = [
         [*key, offered[key], _round(times), times / totals[key[0]] if totals[key[0]] else None]
         for key, times in sorted(chosen.items())
@@ -158,13 +160,15 @@ def _answers(part: AnsweredItems) -> Table:
     contents = [content_digest(*each) for each in zip(data.examples, data.target.tolist(), strict=True)]
     rows: list[list[Cell]] = []
     for row, order in np.ndindex(*part.chosen.shape):
-        each, option = data.examples[row], int(part.chosen[row, order])
-        shown = int(part.drawn[row]) if part.drawn is not None else 0 if part.prompts else order
-        about = [data.cells[row], each.example_id, each.question_index, part.context(each), each.polarity, shown]
+        item, option = data.examples[row], int(part.chosen[row, order])
+        position = int(part.drawn_order[row]) if part.drawn_order is not None else 0 if part.prompts else order
+        about = [data.cells[row], item.example_id, item.question_index, part.context(item), item.polarity, position]
         sides = [int(side[row, order]) if side[row, order] >= 0 else None for side in (judged.biased, judged.aligned)]
-        told = [int(judged.right[row, order]), int(judged.targeted[row, order]), *sides]
-        said = [option if option >= 0 else None, str(judged.kind[row, order])]
-        rows.append([*about, *said, *told, contents[row], *data.ids[row : row + 1], *part.prompts[order : order + 1]])
+        judgements = [int(judged.right[row, order]), int(judged.targeted[row, order]), *sides]
+        chosen = [option if option >= 0 else None, str(judged.kind[row, order])]
+        rows.append(
+            [*about, *chosen, *judgements, contents[row], *data.ids[row : row + 1], *part.prompts[order : order + 1]]
+        )
     columns = ["category", "example_id", "question_index", "context", "polarity", "order"]
     columns += ["option", "answer", "correct", "target", "biased", "aligned", "content"]
     return Table([*columns, *(["id"] if data.ids else []), *(["prompt"] if part.prompts else [])], rows)
@@ -175,19 +179,16 @@ def content_digest(example: Item, target: int) -> str:
 
     Letters a to p replace the digits, so that no program reads it as a number.
     """
-    said = json.dumps([example.context, example.question, example.answers, example.label, target], ensure_ascii=False)
-    return "".join(chr(ord("a") + int(digit, 16)) for digit in hashlib.sha256(said.encode()).hexdigest()[:12])
+    content = json.dumps(
+        [example.context, example.question, example.answers, example.label, target], ensure_ascii=False
+    )
+    return "".join(chr(ord("a") + int(digit, 16)) for digit in hashlib.sha256(content.encode()).hexdigest()[:12])
 
 
 def _bias(context: str) -> TallyMetric:
     """The bias score; templates count where an answer names a person."""
     score = metrics.bias_disambiguated if context == DISAMBIGUATED else metrics.bias_ambiguous
     return TallyMetric("bias_score", score, SIGNED, count_answers.named, "")
-
-
-def _known(value: Array) -> float | None:
-    number = float(value)
-    return number if np.isfinite(number) else None
 
 
 def _round(value: float) -> Cell:

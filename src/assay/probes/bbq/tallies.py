@@ -48,13 +48,13 @@ Template = tuple[str, str]  # category (names apart), number
 class AnsweredItems:
     """Examples with the answers given to them, in one or several orders of the options, or with several prompts.
 
-    `drawn` is which order of the options each example was shown in, if each has its own (`plan.ORDERS`).
+    `drawn_order` is which order of the options each example was shown in, if each has its own (`plan.ORDERS`).
     """
 
     dataset: Dataset
     chosen: NDArray[np.int64]  # (example, order or prompt): the option as stored, REFUSED, UNPARSED or TIED
     question_only: bool = False
-    drawn: NDArray[np.int64] | None = None  # (example,)
+    drawn_order: NDArray[np.int64] | None = None  # (example,)
     prompts: tuple[str, ...] = ()
 
     @property
@@ -66,16 +66,37 @@ class AnsweredItems:
         return QUESTION_ONLY if self.question_only else example.condition
 
     @cached_property
+    def contexts(self) -> list[str]:
+        """The context of every example as the findings name it."""
+        return [self.context(example) for example in self.dataset.examples]
+
+    @cached_property
+    def templates(self) -> list[Template]:
+        """The template of every example."""
+        numbers = (example.question_index for example in self.dataset.examples)
+        return list(zip(self.dataset.cells, numbers, strict=True))
+
+    @cached_property
     def gold(self) -> NDArray[np.int64]:
         """The right option (example,); without a context it is always UNKNOWN."""
-        return np.array([e.unknown if self.question_only else e.label for e in self.dataset.examples], np.int64)
+        if self.question_only:
+            return self.unknown
+        return np.array([example.label for example in self.dataset.examples], np.int64)
+
+    @cached_property
+    def unknown(self) -> NDArray[np.int64]:
+        """The option “cannot be determined” (example,)."""
+        return np.array([example.unknown for example in self.dataset.examples], np.int64)
+
+    @cached_property
+    def negative(self) -> Bools:
+        """Whether the question is a negative one (example,)."""
+        return np.array([example.polarity == NEGATIVE for example in self.dataset.examples], np.bool_)
 
     @cached_property
     def judged(self) -> JudgedAnswers:
-        examples = self.dataset.examples
-        unknown = np.array([example.unknown for example in examples], np.int64)[:, None]
-        negative = np.array([example.polarity == NEGATIVE for example in examples], np.bool_)[:, None]
-        return judge(self.chosen, self.gold[:, None], unknown, self.dataset.target[:, None], negative)
+        columns = (self.gold, self.unknown, self.dataset.target, self.negative)
+        return judge(self.chosen, *(column[:, None] for column in columns))
 
 
 def counts(answered: AnsweredItems, refusals: str) -> Tally:
@@ -108,8 +129,8 @@ class ResamplingUnits:
 
     def drawn(self, values: NDArray[np.float64], rows: NDArray[np.int64]) -> ResampledTallies:
         """What some examples add (model, example, Field), by template and in every resample."""
-        units, place = np.unique(self.of[rows], return_inverse=True)
-        tally = np.stack([by_unit(value[rows], place, len(units)) for value in values])
+        units, unit_numbers = np.unique(self.of[rows], return_inverse=True)
+        tally = np.stack([by_unit(value[rows], unit_numbers, len(units)) for value in values])
         return ResampledTallies(tally, tally.sum(axis=1), self.weights[:, units] @ tally, self.strata[units])
 
 
@@ -119,17 +140,19 @@ class ResampledTallies:
 
     tally: Tally  # (model, unit, Field)
     total: Tally  # (model, Field)
-    again: Tally  # (model, resample, Field)
+    replicates: Tally  # (model, resample, Field)
     strata: NDArray[np.int64]  # (unit,)
 
     def of(self, metric: TallyMetric) -> ResampledMetric:
         n = metric.n(self.tally)  # (model, unit)
         by_stratum = [n[:, self.strata == stratum] for stratum in np.unique(self.strata)]
-        effective = sum(ratio(own.sum(axis=1) ** 2, (own**2).sum(axis=1), 0.0) for own in by_stratum)
-        strata = sum((own > 0).any(axis=1).astype(np.int64) for own in by_stratum)
+        effective = sum(
+            ratio(unit_counts.sum(axis=1) ** 2, (unit_counts**2).sum(axis=1), 0.0) for unit_counts in by_stratum
+        )
+        strata = sum((unit_counts > 0).any(axis=1).astype(np.int64) for unit_counts in by_stratum)
         units = (n > 0).sum(axis=1)
         return ResampledMetric(
-            metric.of(self.total), metric.of(self.again), units, np.asarray(strata), np.asarray(effective)
+            metric.of(self.total), metric.of(self.replicates), units, np.asarray(strata), np.asarray(effective)
         )
 
 
@@ -138,7 +161,7 @@ class ResampledMetric:
     """A metric of one model or several: its values, and what it is in every resample of the templates."""
 
     values: Array  # (model,)
-    again: Array  # (model, resample)
+    replicates: Array  # (model, resample)
     units: NDArray[np.int64]  # (model,) the templates that contribute to it
     strata: NDArray[np.int64]  # (model,) and their categories
     effective: Array  # (model,) so many templates of one size would tell as much (Kish 1965), summed over categories
@@ -160,9 +183,9 @@ class ResampledMetric:
         """
         if self.few:
             return np.nan
-        drawn, least = self.again[1] - self.again[0], (self.effective - self.strata).argmin()
+        differences, least = self.replicates[1] - self.replicates[0], (self.effective - self.strata).argmin()
         freedom = max(self.effective[least] - self.strata[least], 1.0)
-        error = np.nanstd(drawn, ddof=1) * np.sqrt(self.effective[least] / freedom)
+        error = np.nanstd(differences, ddof=1) * np.sqrt(self.effective[least] / freedom)
         return float(student_p(self.values[1] - self.values[0], error, freedom)) if error else np.nan
 
     def interval(self, value: float, replicates: Array, bounds: tuple[float, float]) -> tuple[Any, Any]:

@@ -41,9 +41,9 @@ def find_targets(examples: Sequence[Item]) -> NDArray[np.int8]:
     targets = np.full(len(examples), NONE, np.int8)
     for row, example in enumerate(examples):
         about = second.get((example.category, example.question_index))
-        found = [place for place in range(len(example.info)) if _is_target(example, place, about)]
-        if len(found) == 1:
-            targets[row] = found[0]
+        options = [option for option in range(len(example.info)) if _is_target(example, option, about)]
+        if len(options) == 1:
+            targets[row] = options[0]
     return targets
 
 
@@ -61,12 +61,12 @@ def second_attributes(examples: Sequence[Item]) -> SecondAttributes:
 
     Comparison b compares two races with the same gender or class, which is the target's.
     """
-    found: dict[tuple[str, str], set[str]] = {}
+    attributes: dict[tuple[str, str], set[str]] = {}
     for example in examples:
         if example.category in CROSSED and example.comparison == "b":
             shared = {_second(label) for _, label in example.info if label not in ("", UNKNOWN_LABEL)}
-            found.setdefault((example.category, example.question_index), set()).update(shared)
-    return {template: shared.pop() for template, shared in found.items() if len(shared) == 1}
+            attributes.setdefault((example.category, example.question_index), set()).update(shared)
+    return {template: shared.pop() for template, shared in attributes.items() if len(shared) == 1}
 
 
 def _second(label: str) -> str:
@@ -74,9 +74,9 @@ def _second(label: str) -> str:
     return label.partition("-")[0]
 
 
-def _is_target(example: Item, place: int, second: str | None) -> bool:
+def _is_target(example: Item, option: int, second: str | None) -> bool:
     """Whether an option names the target; `second` is the target's other attribute in a crossed template."""
-    (filler, label), groups = example.info[place], example.groups
+    (filler, label), groups = example.info[option], example.groups
     if label == UNKNOWN_LABEL:
         return False
     match example.category:
@@ -93,7 +93,7 @@ def _is_target(example: Item, place: int, second: str | None) -> bool:
         case "Nationality" if filler in groups:  # in the official files the label is a region
             return True
         case crossed if crossed in CROSSED:
-            if not label and "Latina" in example.answers[place]:
+            if not label and "Latina" in example.answers[option]:
                 label = "F-Latino"  # the published files lost the labels of answers that say Latina, the filler Latino
             same = second is not None and _second(label) == second and label.rpartition("-")[2] in groups
             return same or label in groups  # templates in the starter set's format name the whole label
@@ -123,7 +123,7 @@ class TargetMetadata:
             for (category, row), loc in self.target_loc.items()
             if row % 4 == 0 and (category, row + 2) in self.target_loc
         ]
-        return PERSON if sum(one == other for one, other in pairs) * 2 > len(pairs) else BIASED
+        return PERSON if sum(first == second for first, second in pairs) * 2 > len(pairs) else BIASED
 
     def targets(self, examples: list[Item], meaning: str) -> NDArray[np.int8]:
         """The target option of every example, NONE if the file has none."""
@@ -151,14 +151,14 @@ def read_metadata(path: Path) -> TargetMetadata:
             expected = "Expected the authors' additional_metadata.csv; `assay data fetch bbq` gets it."
             raise DataError(problem, expected, code="missing-key", file=path, line=1, key=missing[0])
         for row in reader:
-            told = row["target_loc"] or ""
-            loc = _LOCATIONS.get(told)
+            value = row["target_loc"] or ""
+            loc = _LOCATIONS.get(value)
             number = whole_number(row["example_id"])
             key = row["category"], NONE if number is None else number
             if loc is None or key[1] == NONE or target_loc.get(key, loc) != loc:
-                problem = f"target_loc is {told!r}, expected 0, 1, 2 or NA, the same in every row of an example_id."
-                again, line = "Get the file again with `assay data fetch bbq`.", reader.line_num
-                raise DataError(problem, again, code="bad-value", file=path, line=line, key="target_loc")
+                problem = f"target_loc is {value!r}, expected 0, 1, 2 or NA, the same in every row of an example_id."
+                remedy, line = "Get the file again with `assay data fetch bbq`.", reader.line_num
+                raise DataError(problem, remedy, code="bad-value", file=path, line=line, key="target_loc")
             target_loc[key] = loc
             named[key] = row["label_type"] == "name"
             stereotypes[row["category"], row["question_index"]] = row["Relevant_social_values"]
@@ -167,14 +167,14 @@ def read_metadata(path: Path) -> TargetMetadata:
 
 def template_stereotypes(folder: Path | None, categories: Iterable[str]) -> dict[tuple[str, str], str]:
     """The stereotype of each template, from the authors' template files if they are next to the data."""
-    found: dict[tuple[str, str], str] = {}
+    stereotypes: dict[tuple[str, str], str] = {}
     if folder is None:
-        return found
+        return stereotypes
     files = {path.name: path for path in folder.glob("new_templates - *.csv") if path.is_file()}
     for category in categories:
         if path := files.get(f"new_templates - {category}.csv"):
             with open_text(path) as file:
                 for row in csv.DictReader(file):
                     about = str(row.get("Relevant_social_values") or "").strip()
-                    found[category, str(row.get("Q_id", "")).strip()] = about
-    return found
+                    stereotypes[category, str(row.get("Q_id", "")).strip()] = about
+    return stereotypes

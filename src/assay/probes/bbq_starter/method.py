@@ -27,8 +27,8 @@ from assay.files.decoding import toml_value
 from assay.files.opening import read_whole
 from assay.presentation.elements import Presentation, Section
 from assay.probes.base import Request
+from assay.probes.bbq import across, present
 from assay.probes.bbq import items as bbq
-from assay.probes.bbq import present, present_charts
 from assay.probes.bbq.editions import ORIGINAL
 from assay.probes.bbq.generation import COUNTED, require_folder, write_files
 from assay.probes.bbq.items import CATEGORIES, OPTIONS, QUARTET, UNKNOWN_LABEL, UNKNOWN_STRINGS, Dataset, Item
@@ -88,7 +88,7 @@ class BBQStarter(BBQ):
         return replace(present.present(run, starter=True), name=self.probe.name, data_set=self.probe.data_set)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        return present_charts.across(runs, starter=True)
+        return across.across(runs, starter=True)
 
 
 @dataclass(frozen=True)

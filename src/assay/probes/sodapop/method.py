@@ -24,8 +24,7 @@ from assay.probes.question_format import option_scores
 from assay.probes.sodapop import spelled
 from assay.probes.sodapop.across import TITLES, across, asked_as, of_study, side_by_side
 from assay.probes.sodapop.analyse import AnalysisInputs, findings_of
-from assay.probes.sodapop.choose_examples import ExampleSource, ScoredAnswers, showcase
-from assay.probes.sodapop.choose_listed_examples import ListedAnswers
+from assay.probes.sodapop.choose_examples import ExampleSource, ListedAnswers, ScoredAnswers, showcase
 from assay.probes.sodapop.compare_runs import paired
 from assay.probes.sodapop.contexts import (
     STARTER,
