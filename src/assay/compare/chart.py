@@ -86,7 +86,7 @@ def _of(found: Sequence[Difference], choice: Literal["ranked", "decisive"]) -> l
     for each in found:
         own.setdefault((each.probe, each.model), []).append(each)
     changes = [(probe, [one.change for one in some]) for (probe, _), some in own.items()]
-    ranked = {id(each) for probe, some in changes for each in getattr(known_probe(probe), choice)(some)}
+    ranked = {id(each) for probe, some in changes for each in getattr(known_probe(probe).claims, choice)(some)}
     return [each for each in found if id(each.change) in ranked]
 
 

@@ -79,7 +79,7 @@ def tested_and_clear(found: Sequence[Difference]) -> tuple[int, list[Difference]
 
 def is_bias(each: Difference) -> bool:
     """Whether it is about a metric that models are ranked by."""
-    return bool(known_probe(each.probe).ranked([each.change]))
+    return bool(known_probe(each.probe).claims.ranked([each.change]))
 
 
 def changed(found: Sequence[Difference]) -> list[Difference]:
@@ -93,8 +93,8 @@ def changed(found: Sequence[Difference]) -> list[Difference]:
 
     def tier(each: Difference) -> tuple[bool, bool, bool]:
         probe = known_probe(each.probe)
-        family = probe.family_of(each.change.metric, each.change.group)
-        return id(each.change) not in main, not is_bias(each), family not in {claim.of for claim in probe.claims}
+        family = probe.claims.family_of(each.change.metric, each.change.group)
+        return id(each.change) not in main, not is_bias(each), family not in {claim.of for claim in probe.claims.rules}
 
     kept: dict[object, Difference] = {}
     some = [each for each in found if each.change.value != 0 and (each.before, each.after) != (None, None)]
@@ -110,7 +110,7 @@ def _main(found: Sequence[Difference]) -> list[Estimate]:
     changes: dict[tuple[str, str], list[Estimate]] = {}
     for each in found:
         changes.setdefault((each.probe, each.model), []).append(each.change)
-    return [each for (probe, _), own in changes.items() for each in known_probe(probe).ranked(own)]
+    return [each for (probe, _), own in changes.items() for each in known_probe(probe).claims.ranked(own)]
 
 
 def differences_of(

@@ -87,7 +87,7 @@ def _in_languages(runs: Sequence[Run]) -> list[Comparison]:
     for run in runs:
         of_model.setdefault(run.weights, []).append(run)
     found = []
-    ranked = known_probe(runs[0].probe).ranked
+    ranked = known_probe(runs[0].probe).claims.ranked
     for own in of_model.values():
         own.sort(key=lambda run: all(each.value is None for each in ranked(run.findings.estimates)))  # no baseline
         if names := varieties(own):
@@ -123,7 +123,7 @@ class _ComparedRuns:
         return ""
 
     def _about(self, place: int) -> list[Estimate]:
-        ranked = self.probe.ranked(self.runs[place].findings.estimates)
+        ranked = self.probe.claims.ranked(self.runs[place].findings.estimates)
         return [each for each in ranked if self.probe.metric(each.metric).worse]
 
     def _headlines(self, place: int) -> dict[EstimateKey, Estimate]:
@@ -196,8 +196,8 @@ class _ComparedRuns:
 
     def _smallest(self, pair: tuple[int, int], key: EstimateKey) -> float | None:
         """The smallest effect worth a headline in either of two runs; None where the probe makes no such claim."""
-        family = self.probe.family_of(key[0], dict(key[1]))
-        claim = next((each for each in self.probe.claims if each.of == family), None)
+        family = self.probe.claims.family_of(key[0], dict(key[1]))
+        claim = next((each for each in self.probe.claims.rules if each.of == family), None)
         if claim is None:
             return None
         chosen = [self.runs[place].info.settings.get(claim.setting) for place in pair]

@@ -42,12 +42,12 @@ class _FamilyTest:
 
 def with_claims(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -> Findings:
     """The findings with q, with the claims marked in estimates and in the tables' column `claimed`, and the verdict."""
-    tests = {claim.of: list(_tests(claim, findings, probe)) for claim in probe.claims}
-    families = list(dict.fromkeys(claim.family for claim in probe.claims if claim.family and tests[claim.of]))
+    tests = {claim.of: list(_tests(claim, findings, probe)) for claim in probe.claims.rules}
+    families = list(dict.fromkeys(claim.family for claim in probe.claims.rules if claim.family and tests[claim.of]))
     q_of: dict[tuple[str, int], float] = {}
     least: dict[str, float | None] = {}
     for family in families:
-        own = [claim for claim in probe.claims if claim.family == family]
+        own = [claim for claim in probe.claims.rules if claim.family == family]
         found = _of_family(own, tests, len(families))
         q_of |= found
         smallest = [found[test.at] for claim in own for test in tests[claim.of] if test.at in found]
@@ -55,7 +55,7 @@ def with_claims(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -
         least[family] = min(1.0, times * min(smallest)) if smallest else None
     told = []
     claimed: dict[tuple[str, int], bool] = {}
-    for claim in probe.claims:
+    for claim in probe.claims.rules:
         corrected = [replace(test, q=q_of.get(test.at, test.q)) for test in tests[claim.of]]
         tests[claim.of] = corrected
         limit = least.get(claim.family, 0.0)
@@ -93,7 +93,7 @@ def _of_family(
 def _tests(claim: ClaimRule, findings: Findings, probe: Probe) -> Iterator[_FamilyTest]:
     """Everything of a kind that has a value, tested or not."""
     for place, e in enumerate(findings.estimates):
-        if probe.family_of(e.metric, e.group) == claim.of and e.value is not None:
+        if probe.claims.family_of(e.metric, e.group) == claim.of and e.value is not None:
             found, title = e.value if e.corrected is None else e.corrected, f"the {probe.metric(e.metric).title}"
             yield _FamilyTest(
                 ("", place), abs(found - _neutral(claim, e)), e.p, e.q, found, _say_group(findings, probe, e), title
@@ -102,7 +102,7 @@ def _tests(claim: ClaimRule, findings: Findings, probe: Probe) -> Iterator[_Fami
         if "q" not in table.columns or claim.column not in table.columns:
             continue
         for place, row in enumerate(table.records()):
-            if probe.family_of_row(name, row) == claim.of and (value := _number(row[claim.column])) is not None:
+            if probe.claims.family_of_row(name, row) == claim.of and (value := _number(row[claim.column])) is not None:
                 called = ", ".join(str(row[column]) for column in claim.named_by)
                 p, q = (_number(row.get(column)) for column in ("p", "q"))
                 yield _FamilyTest((name, place), abs(value - claim.neutral), p, q, value, called)
@@ -110,12 +110,12 @@ def _tests(claim: ClaimRule, findings: Findings, probe: Probe) -> Iterator[_Fami
 
 def _say_group(findings: Findings, probe: Probe, e: Estimate) -> str:
     say = findings.grounds.say_group if findings.grounds else None
-    return (say or probe.say_group)(e.group)
+    return (say or probe.words.say_group)(e.group)
 
 
 def _is_claim(name: str, table: Table, probe: Probe) -> bool:
-    kinds = {claim.of for claim in probe.claims}
-    return any(probe.family_of_row(name, row) in kinds for row in table.records()) or name in kinds
+    kinds = {claim.of for claim in probe.claims.rules}
+    return any(probe.claims.family_of_row(name, row) in kinds for row in table.records()) or name in kinds
 
 
 def _tidied(q: float | None) -> float | None:
@@ -217,7 +217,7 @@ class _Judged:
 
     def _told(self, says: VerdictKind) -> Iterator[str]:
         """For every kind that decides: how many of it are clear, and the strongest ones by name."""
-        for claim, kind in zip(self.probe.claims, self.kinds, strict=True):
+        for claim, kind in zip(self.probe.claims.rules, self.kinds, strict=True):
             some = kind.large if says is VerdictKind.CLEAR else kind.claimed
             if kind.family is None or not some:
                 continue
@@ -228,7 +228,7 @@ class _Judged:
             what = (
                 clear[0].title
                 if kind.tests <= _NAMED and clear[0].title
-                else f"{some:,} of {kind.tests:,} {claim.said}"
+                else f"{some:,} of {kind.tests:,} {claim.noun}"
             )
             yield f"{what} ({'; '.join(named)})"
 
@@ -266,12 +266,12 @@ def _signed(value: float) -> str:
 
 def _not_ruled_out(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -> list[VerdictPart]:
     """The decisive numbers whose intervals do not rule out every relevant bias."""
-    claims = {claim.of: claim for claim in probe.claims}
+    claims = {claim.of: claim for claim in probe.claims.rules}
     own = [
         (claims[kind], each)
-        for each in probe.decisive(findings.estimates)
-        for kind in [probe.family_of(each.metric, each.group)]
-        if kind in claims and claims[kind].family and not probe.part_keys & each.group.keys()
+        for each in probe.claims.decisive(findings.estimates)
+        for kind in [probe.claims.family_of(each.metric, each.group)]
+        if kind in claims and claims[kind].family and not probe.claims.part_keys & each.group.keys()
     ]
     if not own:
         return [VerdictPart(OPEN, "", {}, "no interval can rule a bias out")]

@@ -340,8 +340,8 @@ def expect(
         asking, questions = sum(each.seconds for each in put), sum(each.questions for each in put)
         analysis = time.perf_counter() - began - asking
     as_measured = whole.measured and limit is None and not settings  # any setting may change the size
-    sees = method.probe.sees.get(preset, "") if as_measured else ""
-    return RunSize(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, sees)
+    size = method.probe.presets.get(preset) if as_measured else None
+    return RunSize(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, size.finds if size else "")
 
 
 _TRIAL = 256

@@ -148,7 +148,7 @@ def expect_tour(
     """
     left, calls = REQUESTS, dict[str, RequestEstimate]()
     for number, probe in enumerate(able):
-        share = int(left * probe.share / sum(other.share for other in able[number:]))
+        share = int(left * probe.tour_share / sum(other.tour_share for other in able[number:]))
         at_most = share if request.limit is None and request.preset == "quick" else None
         with told.about(probe.name, lacking=True):
             calls[probe.name] = expect_calls(

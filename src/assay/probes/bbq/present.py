@@ -102,7 +102,9 @@ def _scorecard(run: Run, grid: EstimateGrid) -> elements.Scorecard:
     found = [e for e in run.findings.estimates if _is_headline(e, grid)]
     return elements.Scorecard(
         [
-            elements.HeadlineEstimate(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group))
+            elements.HeadlineEstimate(
+                e, say_group(e.group), behind(e), (), PROBE.words.task(e.group), PROBE.words.part(e.group)
+            )
             for e in found
         ],
         counted=f"n counts examples: one question with its three options.{below}",

@@ -311,7 +311,7 @@ def _in_turn(rows: Sequence[Sequence[list[int]]]) -> list[list[int]]:
 
 # --- notes on questions that are not the published ones, by the ids that `assay data check` compares as well
 
-_OFFICIAL = next(each for each in PROBE.data_sets if each.name == ORIGINAL)
+_OFFICIAL = next(each for each in PROBE.data.published if each.name == ORIGINAL)
 
 
 @lru_cache(maxsize=4)
@@ -339,4 +339,4 @@ def published_set(name: str) -> tuple[str, DataSet | None]:
         return PROBE.title, _OFFICIAL
     own = edition(name)
     called = own.data_set or name
-    return own.title, next((each for each in PROBE.data_sets if each.pinned and each.name == called), None)
+    return own.title, next((each for each in PROBE.data.published if each.pinned and each.name == called), None)

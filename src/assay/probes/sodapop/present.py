@@ -71,7 +71,7 @@ def present(run: Run) -> Presentation:
         card=card_of(found),
         scorecard=Scorecard(
             [
-                HeadlineEstimate(e, say_group(e.group), behind_pair(e), task=PROBE.task(e.group))
+                HeadlineEstimate(e, say_group(e.group), behind_pair(e), task=PROBE.words.task(e.group))
                 for e in run.findings.estimates
             ],
             counted="n counts names, of both groups together.",

@@ -47,7 +47,7 @@ def present(run: Run) -> Presentation:
         card=_card(told, tells),
         scorecard=Scorecard(
             [
-                HeadlineEstimate(e, PROBE.say_group(e.group), dict(e.group), task=PROBE.task(e.group))
+                HeadlineEstimate(e, PROBE.words.say_group(e.group), dict(e.group), task=PROBE.words.task(e.group))
                 for e in run.findings.estimates
             ],
             counted="n counts names.",

@@ -210,7 +210,7 @@ def _score(estimate: Estimate, by_class: bool) -> HeadlineEstimate:
     rest = {key: value for key, value in group.items() if key != "form"}
     place = (group_said(Estimate("", rest, 0.0)), form) if by_class else ()
     examples = {key: value for key, value in group.items() if key != "subjects"}
-    return HeadlineEstimate(estimate, group_said(estimate), examples, place, PROBE.task(group), (cls, cls))
+    return HeadlineEstimate(estimate, group_said(estimate), examples, place, PROBE.words.task(group), (cls, cls))
 
 
 # --- the first screen: the strongest association, or what is clear in place of one
@@ -272,7 +272,7 @@ def not_asked(run: Run) -> Text:
 
 
 def _kind(e: Estimate) -> str:
-    return PROBE.family_of(e.metric, e.group)
+    return PROBE.claims.family_of(e.metric, e.group)
 
 
 def _together(e: Estimate) -> Text:
@@ -282,14 +282,14 @@ def _together(e: Estimate) -> Text:
             "all associations together are clear: the ",
             Strong(metric.title),
             " of ",
-            Verbatim(PROBE.say_group(e.group)),
+            Verbatim(PROBE.words.say_group(e.group)),
         ),
         f" is {format_number(e.value if e.corrected is None else e.corrected)}, more than chance gives.",
     ]
 
 
 def _intensity_text(e: Estimate) -> tuple[Text, DotCell]:
-    label: Text = [PROBE.metric(e.metric).title, ", ", Verbatim(PROBE.say_group(e.group))]
+    label: Text = [PROBE.metric(e.metric).title, ", ", Verbatim(PROBE.words.say_group(e.group))]
     return label, DotCell(e.value if e.corrected is None else e.corrected, e.low, e.high)
 
 
