@@ -11,9 +11,10 @@ from typing import Any
 from assay.errors import UsageError
 from assay.presentation.elements import HeadlineEstimate, Presentation
 from assay.presentation.leaderboard import Leaderboard
-from assay.probes import metric_named, present
+from assay.probes import metric_named
 from assay.report.headline import estimates_table
 from assay.report.markdown import cautions, citations, escaped, fenced, findings, markdown_report
+from assay.report.run_summary import RunSummary
 from assay.report.shared import in_order, recorded_facts
 from assay.results.findings import Cell
 from assay.results.formatting import format_estimate_interval, percent, plural, without_folders
@@ -32,11 +33,11 @@ def model_card(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
             "Name the folder of one model's runs.",
             code="unsupported",
         )
-    shown = [present(run) for run in runs]
-    results = [result for run, own in zip(runs, shown, strict=True) for result in _results(run, own)]
+    summaries = [RunSummary.of(run) for run in runs]
+    results = [result for summary in summaries for result in _results(summary.run, summary.shown)]
     index = {"model-index": [{"name": model_id(runs[0]), "results": results}]}
     metadata = f"---\n{to_yaml(index)}---\n\n" if results else ""  # the hub refuses an index without results
-    return metadata + "\n".join(_section(runs, shown)) + "\n"
+    return metadata + "\n".join(_section(summaries)) + "\n"
 
 
 def model_id(run: Run) -> str:
@@ -81,15 +82,16 @@ def _rounded(number: float | None) -> float | int | None:
     return number if number is None or isinstance(number, int) else float(f"{number:.6g}")
 
 
-def _section(runs: Sequence[Run], shown: Sequence[Presentation]) -> list[str]:
+def _section(summaries: Sequence[RunSummary]) -> list[str]:
+    runs, shown = [summary.run for summary in summaries], [summary.shown for summary in summaries]
     lines = ["## Bias evaluation (assay)", ""]
-    for run, own in zip(runs, shown, strict=True):
+    for summary in summaries:
+        run, scorecard = summary.run, summary.shown.scorecard
         asked = "" if run.questions is None else f" ({plural(run.questions, 'question')})"
-        lines += [f"### {escaped(own.name)}{asked}", "", *findings(run, own, "###")]
-        for metric in dict.fromkeys(estimate.metric for estimate in own.scorecard.estimates):
-            said = metric_named(run.probe, metric)
-            if said.meaning:
-                lines.append(f"- {escaped(said.title)}: {escaped(said.meaning)}.")
+        lines += [f"### {escaped(summary.shown.name)}{asked}", "", *findings(summary, "###")]
+        for metric in [metric_named(run.probe, id) for id in dict.fromkeys(e.metric for e in scorecard.estimates)]:
+            if metric.meaning:
+                lines.append(f"- {escaped(metric.title)}: {escaped(metric.meaning)}.")
         lines.append("")
     lines += ["Keep in mind:", "", *cautions(shown), ""]
     commands = list(dict.fromkeys(without_folders(run.info.command) for run in runs if run.info.command))

@@ -16,6 +16,7 @@ from assay.presentation.elements import (
     MarkedCell,
     Paragraphs,
     RowGroup,
+    Scorecard,
     TableCell,
     TableColumn,
     TableRow,
@@ -25,8 +26,9 @@ from assay.probes import metric_named, run_names, say_group
 from assay.report.shared import lacks_interval
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
-from assay.results.formatting import format_number, plural
+from assay.results.formatting import format_estimate_interval, format_number, plural
 from assay.results.run import Run
+from assay.results.verdict import Chance
 
 MOST_LINES = 400
 """Rows of the table of several models; its data have all."""
@@ -74,6 +76,40 @@ def estimates_block(
 
     rows = [RowGroup([row(score) for score in own], head) for head, own in groups]
     return DisplayTable(columns=columns, groups=rows, **chart)
+
+
+def scorecard_table(card: Scorecard, level: str, *, by_place: bool = False) -> DisplayTable:
+    """Headline estimates in full, for views that cannot draw; `level` is what their intervals are called.
+
+    With `by_place` the rows of a place are a group that names it once, and only the p that decides is shown.
+    """
+    decides = "q" if any(e.q is not None for e in card.estimates) else "p"
+    tests = [decides] if by_place else ["p", "q"]
+    columns = [
+        *(TableColumn(head, CellKind.TEXT) for head in ([*card.places, "metric"] if by_place else ["metric", "about"])),
+        TableColumn("value", CellKind.NUMBER),
+        TableColumn(level, CellKind.INTERVAL),
+        TableColumn("level", CellKind.NUMBER, over="chance"),
+        *(TableColumn(test, CellKind.PROBABILITY) for test in tests),
+        TableColumn("n", CellKind.COUNT),
+    ]
+
+    def row(e: Estimate, before: Sequence[str] = (), after: Sequence[str] = ()) -> TableRow:
+        unsure = lacks_interval(e)
+        cells: list[TableCell] = [*before, metric_named(card.probe, e.metric).title, *after]
+        cells.append(MarkedCell(e.value, True if e.chance is Chance.ABOVE else None, None if unsure else e.note))
+        cells.append(MarkedCell(format_estimate_interval(e), note=e.note if unsure else None))
+        numbers = (e.floor, *(getattr(e, test) for test in tests))
+        return TableRow([*cells, *("" if number is None else number for number in numbers), e.n])
+
+    if not by_place:
+        rows = [row(score.estimate, after=[score.said]) for score in card.scores]
+        return DisplayTable(columns=columns, groups=[RowGroup(rows)])
+    groups = []
+    for place, (first, *others) in groupby(card.scores, key=lambda score: tuple(score.place) or (score.said,)):
+        rows = [row(first.estimate, before=place), *(row(other.estimate, before=[""] * len(place)) for other in others)]
+        groups.append(RowGroup(rows))
+    return DisplayTable(title="Headline estimates", columns=columns, groups=groups)
 
 
 def dot_of(estimate: Estimate, probe: str) -> DotCell:

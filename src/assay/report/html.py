@@ -21,14 +21,22 @@ from assay.presentation.elements import Block, DisplayTable, Paragraphs, Section
 from assay.presentation.leaderboard import Leaderboard
 from assay.presentation.rich_text import Text, plain
 from assay.probes import across, known_probe, present, spelled_out, table_words
-from assay.report.bottom_line import bottom_line
-from assay.report.card_text import example_of, shown_card, unclear
 from assay.report.drawing import Scale, scale_for
 from assay.report.headline import estimates_across_runs
 from assay.report.html_elements import ElementRenderer
 from assay.report.html_tables import described
 from assay.report.leaderboard_sections import ranking_sections
 from assay.report.page_templates import rendered
+from assay.report.run_summary import (
+    TITLE,
+    bottom_line,
+    diagnosis_sections,
+    example_of,
+    reason,
+    shown_card,
+    unclear,
+    verdict_sections,
+)
 from assay.report.shared import (
     facts,
     flat,
@@ -40,7 +48,6 @@ from assay.report.shared import (
     recorded_facts,
     who_answered,
 )
-from assay.report.verdict_sections import TITLE, diagnosis_sections, reason, verdict_sections
 from assay.results.examples import Example, Wanted
 from assay.results.formatting import format_number as written
 from assay.results.formatting import plural

@@ -8,23 +8,11 @@ from collections.abc import Mapping, Sequence
 from assay.presentation.elements import DisplayTable, Presentation, Scorecard, Section, TextRole
 from assay.presentation.leaderboard import Leaderboard
 from assay.presentation.rich_text import plain
-from assay.probes import metric_named, present
-from assay.report.bottom_line import bottom_section
-from assay.report.card_text import card_section
+from assay.report.headline import scorecard_table
 from assay.report.leaderboard_sections import ranking_sections
-from assay.report.shared import (
-    facts,
-    languages,
-    measured,
-    notes_of,
-    on_intervals,
-    printed,
-    questions_label,
-    readable,
-    who_answered,
-)
-from assay.report.verdict_sections import diagnosis_sections, verdict_sections
-from assay.results.formatting import escape_control_characters, format_count, format_number, format_p
+from assay.report.run_summary import RunSummary, bottom_section, card_section, verdict_sections
+from assay.report.shared import facts, languages, notes_of, on_intervals, printed, readable, who_answered
+from assay.results.formatting import escape_control_characters
 from assay.results.run import Run
 
 CLEAR, UNCLEAR = "\\*", "\\~"  # marks of what is statistically clear, and of what is not
@@ -85,37 +73,37 @@ def fenced(text: str) -> list[str]:
 def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
     """The whole report: the models ranked, every run, then what holds for all."""
     models = ", ".join(dict.fromkeys(run.model for run in runs))
-    shown = [present(run) for run in runs]
+    summaries = [RunSummary.of(run) for run in runs]
+    shown = [summary.shown for summary in summaries]
     lines = [f"# Bias audit of {escaped(models)}", ""]
     lines += [line for section in bottom_section(runs) for line in section_lines(section, "##", {})]
     lines += [markdown_sections(ranked)] if (ranked := ranking_sections(boards)) else []
-    for run, own in zip(runs, shown, strict=True):
-        lines += run_section(run, own)
+    for summary in summaries:
+        lines += run_section(summary)
     lines += ["## Cautions", "", *cautions(shown), "", "## How to cite", "", *citations(runs, shown)]
     return "\n".join(lines) + "\n"
 
 
-def run_section(run: Run, shown: Presentation) -> list[str]:
+def run_section(summary: RunSummary) -> list[str]:
     """A run: its headline, what else its probe shows, notes, and how it was made."""
-    said = [f"probe {run.probe}", *filter(None, [questions_label(run)])]
-    said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
-    heading = f"## {escaped(shown.name)}, {escaped(run.model)}"
-    lines = [heading, "", f"{escaped(', '.join(said))}.", "", *findings(run, shown, "##")]
+    run = summary.run
+    heading = f"## {escaped(summary.shown.name)}, {escaped(run.model)}"
+    described = ", ".join([f"probe {run.probe}", *summary.facts])
+    lines = [heading, "", f"{escaped(described)}.", "", *findings(summary, "##")]
     if run.notes:
         lines += ["Notes from the run:", "", *(f"- {escaped(note)}" for note in run.notes), ""]
     return [*lines, *provenance(run, "###"), ""]
 
 
-def findings(run: Run, shown: Presentation, level: str) -> list[str]:
+def findings(summary: RunSummary, level: str) -> list[str]:
     """A run's verdict and card, its headline numbers, what else its probe shows, and the notes on all of it; headings
     are one level below this one.
     """
-    summary = [*shown.summary, *diagnosis_sections(run.findings)]
-    notes = notes_of(summary, shown.scorecard.estimates)
-    first = [*verdict_sections(run.findings), card_section(run)]
+    run, shown, notes = summary.run, summary.shown, summary.notes
+    first = [*verdict_sections(run.findings), card_section(run, shown)]
     lines = [line for section in first for line in section_lines(section, f"{level}#", notes)]
     lines += [*scorecard_lines(shown.scorecard, run.level, notes), ""]
-    lines += [line for section in summary for line in section_lines(section, f"{level}#", notes)]
+    lines += [line for section in summary.sections for line in section_lines(section, f"{level}#", notes)]
     return [*lines, *_notes(notes)]
 
 
@@ -138,20 +126,15 @@ def scorecard_lines(card: Scorecard, level: str, notes: Mapping[str, int]) -> li
     """Headline estimates as a table with numbered notes; `level` is what their intervals are called."""
     if not card.scores:
         return ["This run has no estimates."]
-    rows = [
-        [
-            escaped(metric_named(card.probe, e.metric).title),
-            escaped(score.said),
-            *measured(e, notes),
-            "" if e.floor is None else format_number(e.floor),
-            *("" if p is None else escaped(format_p(p)) for p in (e.p, e.q)),
-            format_count(e.n),
-        ]
-        for score in card.scores
-        for e in (score.estimate,)
-    ]
-    lines = table(["metric", "about", "value", level, "chance level", "p", "q", "n"], rows, figures=6)
-    return [*lines, "", told] if (told := on_intervals(card.estimates)) else lines
+    lines = table_lines(scorecard_table(card, level), notes)
+    return [*lines, "", explanation] if (explanation := on_intervals(card.estimates)) else lines
+
+
+def table_lines(block: DisplayTable, notes: Mapping[str, int], clear: str = "", unclear: str = "") -> list[str]:
+    """A table with its notes, and these marks of what is statistically clear and of what is not."""
+    words, figures, rows = printed(block, notes, escaped, clear, unclear)
+    heads = [escaped(" ".join(filter(None, head))) for head in (*words, *figures)]
+    return table(heads, [cells for cells, *_ in rows], len(figures))
 
 
 def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> list[str]:
@@ -160,9 +143,7 @@ def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> lis
     for block in readable(section.blocks):
         if isinstance(block, DisplayTable):
             lines += [f"{level} {escaped(block.title)}", ""] if block.title else []
-            words, figures, rows = printed(block, notes, escaped, CLEAR, UNCLEAR)
-            heads = [escaped(" ".join(head)) for head in (*words, *figures)]
-            lines += [*table(heads, [cells for cells, *_ in rows], len(figures)), ""]
+            lines += [*table_lines(block, notes, CLEAR, UNCLEAR), ""]
             continue
         said = [escaped(plain(text)) for text in block.paragraphs]
         match block.role:

@@ -27,15 +27,13 @@ from assay.presentation.elements import (
 )
 from assay.presentation.elements import DisplayTable as TableBlock
 from assay.presentation.rich_text import ChartMark, TableLink, Text, plain
-from assay.probes import known_probe, metric_named, say_group
-from assay.report.bottom_line import bottom_section
-from assay.report.card_text import card_section
+from assay.probes import known_probe, metric_named, present, say_group
 from assay.report.headline import by_metric, estimates_block
 from assay.report.html_elements import ElementRenderer
 from assay.report.html_tables import NOTHING
 from assay.report.page_templates import environment
+from assay.report.run_summary import bottom_section, card_section, diagnosis_sections, verdict_sections
 from assay.report.shared import notes_of
-from assay.report.verdict_sections import diagnosis_sections, verdict_sections
 from assay.results.findings import Findings, Table
 from assay.results.formatting import plural
 from assay.results.notebook_display import NotebookView, views
@@ -113,19 +111,17 @@ def findings_html(findings: Findings, more: Sequence[str] = (), card: Sequence[S
 def run_html(run: Run) -> str:
     """The card of a run and its findings, with the number of questions and its folder."""
     asked = [] if run.questions is None else [plural(run.questions, "question")]
-    return findings_html(run.findings, [*asked, str(run.folder)], [card_section(run)])
+    return findings_html(run.findings, [*asked, str(run.folder)], [card_section(run, present(run))])
 
 
 def tour_html(tour: Tour) -> str:
     """The card of every run of a tour, and which probes are missing."""
     models = dict.fromkeys(run.model for run in tour.runs)
     titles = [f"{known_probe(run.probe).title}{f' · {run.model}' if len(models) > 1 else ''}" for run in tour.runs]
-    cards = bottom_section(tour.runs) + [
-        Section(
-            [block for part in (*verdict_sections(run.findings), card_section(run)) for block in part.blocks], title
-        )
-        for run, title in zip(tour.runs, titles, strict=True)
-    ]
+    cards = bottom_section(tour.runs)
+    for run, title in zip(tour.runs, titles, strict=True):
+        parts = [*verdict_sections(run.findings), card_section(run, present(run))]
+        cards.append(Section([block for part in parts for block in part.blocks], title))
     missing = [f"{known_probe(probe).title}: {why}" for probe, why in tour.missing.items()]
     facts = [*models, plural(len(tour.runs), "run"), str(tour.folder)]
     return sections_html(

@@ -29,7 +29,6 @@ from assay.results.findings import Estimate
 from assay.results.formatting import (
     at_endpoint,
     format_count,
-    format_estimate_interval,
     format_fixed,
     format_fixed_interval,
     format_interval,
@@ -170,15 +169,6 @@ def lacks_interval(estimate: Estimate) -> bool:
 def on_intervals(estimates: Iterable[Estimate]) -> str:
     """What to know about the intervals of these estimates; empty if nothing."""
     return CORRECTED if any(estimate.corrected is not None for estimate in estimates) else ""
-
-
-def measured(estimate: Estimate, notes: Mapping[str, int]) -> list[str]:
-    """The value and the interval of an estimate; the one that is missing has the number of the note that says why."""
-    value, between = format_number(estimate.value), format_estimate_interval(estimate)
-    if not estimate.note:
-        return [value, between]
-    mark = f" [{notes[estimate.note]}]"
-    return [value, between + mark] if lacks_interval(estimate) else [value + mark, between]
 
 
 # --- how a run was made

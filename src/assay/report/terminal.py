@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,15 +21,13 @@ from rich.text import Text
 from assay.presentation.elements import DisplayTable, MarkedCell, OmittedRows, Paragraphs, Scorecard, Section, TextRole
 from assay.presentation.elements import TableRow as TableRow
 from assay.presentation.rich_text import plain
-from assay.probes import metric_named, present, table_words
-from assay.report.bottom_line import bottom_section
-from assay.report.card_text import card_section
-from assay.report.shared import facts, measured, notes_of, on_intervals, printed, questions_label, readable
-from assay.report.verdict_sections import diagnosis_sections, verdict_sections
+from assay.probes import metric_named, table_words
+from assay.report.headline import scorecard_table
+from assay.report.run_summary import RunSummary, bottom_section, card_section, verdict_sections
+from assay.report.shared import notes_of, on_intervals, printed, readable
 from assay.results.findings import Estimate, table_path
-from assay.results.formatting import clipped, escape_control_characters, format_count, format_number, format_p, plural
+from assay.results.formatting import clipped, escape_control_characters, plural
 from assay.results.run import Run
-from assay.results.verdict import Chance
 
 LONGEST_NOTE, LONGEST_SAID = 400, 600  # characters
 CLEAR, UNCLEAR = "*", "~"  # marks of what is statistically clear, and of what is not
@@ -45,34 +43,34 @@ def terminal_summary(run: Run, console: Console, *, verbose: bool = False, brief
 
     Names from data and models are printed as they are, never as markup or codes.
     """
-    summary = TerminalPrinter(console)
-    summary.card(run, brief=brief)
+    printer, summary = TerminalPrinter(console), RunSummary.of(run)
+    printer.card(summary, brief=brief)
     if verbose:
-        summary.tables(run)
+        printer.tables(summary)
 
 
 def terminal_where(page: Path, console: Console, following: Sequence[tuple[str, str]] = ()) -> None:
     """Prints where the page is, and the commands that could follow, each with its purpose."""
-    summary = TerminalPrinter(console)
-    summary.line(f"Report: {escape_control_characters(str(page))}", wrap=False)
+    printer = TerminalPrinter(console)
+    printer.line(f"Report: {escape_control_characters(str(page))}", wrap=False)
     for purpose, command in following:
-        summary.line(f"{escape_control_characters(purpose)}: {escape_control_characters(command)}", wrap=False)
+        printer.line(f"{escape_control_characters(purpose)}: {escape_control_characters(command)}", wrap=False)
 
 
 def terminal_bottom_line(runs: Sequence[Run], console: Console) -> None:
     """Prints what several runs say together; nothing for a single one."""
     for section in bottom_section(runs):
-        summary = TerminalPrinter(console)
-        summary.paragraphs(section, "bold")
-        summary.line()
+        printer = TerminalPrinter(console)
+        printer.paragraphs(section, "bold")
+        printer.line()
 
 
 def print_sections(sections: Sequence[Section], console: Console) -> None:
     """Prints sections, then the notes on what they show."""
-    summary, notes = TerminalPrinter(console), notes_of(sections)
+    printer, notes = TerminalPrinter(console), notes_of(sections)
     for section in sections:
-        summary.section(section, notes)
-    summary.notes(notes)
+        printer.section(section, notes)
+    printer.notes(notes)
 
 
 class TerminalRow(NamedTuple):
@@ -126,10 +124,11 @@ class TerminalPrinter:
                 self.line("; ".join([" ".join(filter(None, cells[: len(wordy)])), *named]), row.style)
         self.line()
 
-    def card(self, run: Run, *, brief: bool) -> None:
+    def card(self, summary: RunSummary, *, brief: bool) -> None:
         """What the page's first screen says about a run."""
-        self.title(run, gap=not brief)
-        *warnings, card = card_section(run, example=not brief).blocks
+        run = summary.run
+        self.title(summary, gap=not brief)
+        *warnings, card = card_section(run, summary.shown, example=not brief).blocks
         for section in (Section(warnings), *verdict_sections(run.findings)):
             self.paragraphs(section, "bold")
         self.paragraphs(Section([card]))
@@ -141,25 +140,25 @@ class TerminalPrinter:
         for text in (text for block in section.blocks if isinstance(block, Paragraphs) for text in block.paragraphs):
             self.line(clipped(escape_control_characters(plain(text)), LONGEST_SAID), style)
 
-    def tables(self, run: Run) -> None:
+    def tables(self, summary: RunSummary) -> None:
         """All numbers that fit into a terminal, and where to find the others."""
-        shown = present(run)
-        sections = [*(shown.terminal or shown.summary), *diagnosis_sections(run.findings)]
-        notes = notes_of(sections, shown.scorecard.estimates)
-        if not shown.terminal:
-            self.scorecard(shown.scorecard, run.level, notes)
-        for section in sections:
-            self.section(section, notes)
+        run, shown = summary.run, summary.shown
+        if shown.terminal:
+            summary = replace(summary, shown=replace(shown, summary=shown.terminal))
+        else:
+            self.scorecard(shown.scorecard, run.level, summary.notes)
+        for section in summary.sections:
+            self.section(section, summary.notes)
         for note in run.notes:
             self.line(f"Note: {clipped(escape_control_characters(note), LONGEST_NOTE)}", "dim")
         if run.notes:
             self.line()
         self.files(run)
 
-    def title(self, run: Run, *, gap: bool) -> None:
-        said = [run.probe, *filter(None, [present(run).questions]), run.model, *filter(None, [questions_label(run)])]
-        said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
-        self.line(" · ".join(clipped(escape_control_characters(part)) for part in said), "bold")
+    def title(self, summary: RunSummary, *, gap: bool) -> None:
+        run = summary.run
+        parts = [run.probe, *filter(None, [summary.shown.questions]), run.model, *summary.facts]
+        self.line(" · ".join(clipped(escape_control_characters(part)) for part in parts), "bold")
         if gap:
             self.line()
 
@@ -172,16 +171,7 @@ class TerminalPrinter:
             self.line("This run has no estimates.")
             self.line()
             return
-        tested = "q" if any(e.q is not None for e in card.estimates) else "p"
-        rows = []
-        for place, of_place in groupby(card.scores, lambda score: tuple(score.place) or (score.said,)):
-            for index, score in enumerate(of_place):
-                named = place if index == 0 else ("",) * len(place)
-                e = score.estimate
-                rows.append(
-                    TerminalRow([*named, *_estimate_cells(card.probe, e, notes, tested)], _style(e), index == 0)
-                )
-        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "chance\nlevel", tested, "n"], rows)
+        self.block_table(scorecard_table(card, level, by_place=True), notes, ("", ""), ruled=True)
         self.explain(card.probe, card.estimates, notes)
 
     def explain(self, probe: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> None:
@@ -209,11 +199,21 @@ class TerminalPrinter:
                 self.line(escape_control_characters(plain(text)), style)
             self.line()
 
-    def block_table(self, block: DisplayTable, notes: Mapping[str, int]) -> None:
-        words, figures, lines = printed(block, notes, str, CLEAR, UNCLEAR)
+    def block_table(
+        self,
+        block: DisplayTable,
+        notes: Mapping[str, int],
+        marks: tuple[str, str] = (CLEAR, UNCLEAR),
+        *,
+        ruled: bool = False,
+    ) -> None:
+        """`marks` are those of what is clear and of what is not; if `ruled`, groups without a head are apart, too."""
+        words, figures, lines = printed(block, notes, str, *marks)
         rows = [
             TerminalRow(
-                cells, _row_style(row), starts and isinstance(row, TableRow) and (bool(group.head) or group.whole)
+                cells,
+                _row_style(row),
+                starts and isinstance(row, TableRow) and (ruled or bool(group.head) or group.whole),
             )
             for cells, group, row, starts in lines
         ]
@@ -234,22 +234,6 @@ class TerminalPrinter:
 
 
 _P = "p: how often chance gives as much"
-
-
-def _estimate_cells(probe: str, estimate: Estimate, notes: Mapping[str, int], tested: str) -> list[str]:
-    floor = "" if estimate.floor is None else format_number(estimate.floor)
-    chance = "" if (p := getattr(estimate, tested)) is None else format_p(p)
-    return [
-        metric_named(probe, estimate.metric).title,
-        *measured(estimate, notes),
-        floor,
-        chance,
-        format_count(estimate.n),
-    ]
-
-
-def _style(estimate: Estimate) -> str:
-    return "bold" if estimate.chance is Chance.ABOVE else ""
 
 
 def _head(head: tuple[str, str]) -> str:
