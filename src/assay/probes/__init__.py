@@ -30,17 +30,17 @@ def probes() -> Mapping[str, Probe]:
     """All probes by name, ordered by place: assay's own, and those of other packages."""
     own = [import_module(f"{__name__}.{each.name}").PROBE for each in iter_modules(__path__) if each.ispkg]
     others = [entry.load() for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name)]
-    found: dict[str, Probe] = {}
+    by_name: dict[str, Probe] = {}
     for probe in sorted([*own, *others], key=lambda each: each.place):
-        if probe.name in found:
+        if probe.name in by_name:
             raise UsageError(
                 f"two packages have a probe {probe.name!r}.",
                 "Uninstall one of them.",
                 code="duplicate",
                 key=probe.name,
             )
-        found[probe.name] = probe
-    return found
+        by_name[probe.name] = probe
+    return by_name
 
 
 def probe_named(name: str) -> Probe:
@@ -113,7 +113,7 @@ def part_keys() -> frozenset[str]:
 
 def data_sets() -> Mapping[str, DataSet]:
     """The published data sets, by name."""
-    return {known.name: known for probe in probes().values() for known in probe.data.published}
+    return {data_set.name: data_set for probe in probes().values() for data_set in probe.data.published}
 
 
 def say_group(probe: str, group: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ what a page shows.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -283,8 +283,8 @@ class Probe:
     def load(self) -> Method[Any, Any]:
         """Its method, imported now."""
         module, _, name = self.method.partition(":")
-        made: Method[Any, Any] = getattr(import_module(module), name)(self)
-        return made
+        method: Method[Any, Any] = getattr(import_module(module), name)(self)
+        return method
 
     def metric(self, id: str) -> Metric:
         """A metric by its id; one without a description is named by its id."""
@@ -403,8 +403,8 @@ class Method(Generic[P, D]):
     def __init__(self, probe: Probe) -> None:
         self.probe = probe
 
-    def _cannot(self, what: str, remedy: str = "See `assay list probes`.") -> UsageError:
-        return UsageError(f"the probe {self.probe.name} {what}.", remedy, code="unsupported")
+    def _cannot(self, limitation: str, remedy: str = "See `assay list probes`.") -> UsageError:
+        return UsageError(f"the probe {self.probe.name} {limitation}.", remedy, code="unsupported")
 
     def prepare(self, request: Request, ask: Ask) -> P:
         """Read the data and make the plans. `ask` knows what the model can do, and how it tokenizes words."""
@@ -479,32 +479,32 @@ class Method(Generic[P, D]):
         from assay.results.formatting import plural
 
         probe, words, estimates = self.probe, self.probe.words, run.findings.estimates
-        asked: Text = "its questions" if run.questions is None else NumberText(plural(run.questions, "question"))
-        made: Text = [asked, " and made ", NumberText(plural(len(estimates), "estimate")), " from the answers."]
-        who: list[Text] = [
-            "The probe ",
-            Strong(Verbatim(probe.title)),
-            " asked the model ",
-            Strong(Verbatim(run.model)),
-            " ",
-        ]
+        questions: Text = "its questions" if run.questions is None else NumberText(plural(run.questions, "question"))
+        amounts: Text = [questions, " and made ", NumberText(plural(len(estimates), "estimate")), " from the answers."]
+        names = [Strong(Verbatim(name)) for name in (probe.title, run.model)]
+        beginning: Text = ["The probe ", names[0], " asked the model ", names[1], " ", amounts]
         scores = [
             HeadlineEstimate(
-                e, words.say_group(e.group), dict(e.group), task=words.task(e.group), part=words.part(e.group)
+                estimate,
+                words.say_group(estimate.group),
+                dict(estimate.group),
+                task=words.task(estimate.group),
+                part=words.part(estimate.group),
             )
-            for e in estimates
+            for estimate in estimates
         ]
-        label: Text = ""
-        number: DotCell | None = None
-        for first in [score for score in scores if score.estimate.value is not None][:1]:
-            e, metric = first.estimate, probe.metric(first.estimate.metric)
-            label = [Verbatim(metric.title), ", " if first.said else "", Verbatim(first.said)]
-            number = DotCell(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance, neutral=metric.neutral)
+        card = SummaryCard(["It asked ", amounts])
+        if first := next((score for score in scores if score.estimate.value is not None), None):
+            main, metric = first.estimate, probe.metric(first.estimate.metric)
+            label: Text = [Verbatim(metric.title), ", " if first.said else "", Verbatim(first.said)]
+            hollow, neutral = main.could_be_chance, metric.neutral
+            dot = DotCell(main.value, main.low, main.high, main.floor, hollow=hollow, neutral=neutral)
+            card = replace(card, label=label, number=dot)
         return Presentation(
             name=probe.title,
             asks=probe.asks,
-            lead=[Paragraphs([[*who, made]])],
-            card=SummaryCard(["It asked ", made], label, number),
+            lead=[Paragraphs([beginning])],
+            card=card,
             scorecard=Scorecard(scores, probe=probe.name),
             cautions=probe.cautions,
             citation=[["The method: ", Verbatim(probe.paper)]],

@@ -74,13 +74,13 @@ def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> 
     """The whole report: the models ranked, every run, then what holds for all."""
     models = ", ".join(dict.fromkeys(run.model for run in runs))
     summaries = [RunSummary.of(run) for run in runs]
-    shown = [summary.shown for summary in summaries]
+    presentations = [summary.shown for summary in summaries]
     lines = [f"# Bias audit of {escaped(models)}", ""]
     lines += [line for section in bottom_section(runs) for line in section_lines(section, "##", {})]
     lines += [markdown_sections(ranked)] if (ranked := ranking_sections(boards)) else []
     for summary in summaries:
         lines += run_section(summary)
-    lines += ["## Cautions", "", *cautions(shown), "", "## How to cite", "", *citations(runs, shown)]
+    lines += ["## Cautions", "", *cautions(presentations), "", "## How to cite", "", *citations(runs, presentations)]
     return "\n".join(lines) + "\n"
 
 
@@ -99,10 +99,10 @@ def findings(summary: RunSummary, level: str) -> list[str]:
     """A run's verdict and card, its headline numbers, what else its probe shows, and the notes on all of it; headings
     are one level below this one.
     """
-    run, shown, notes = summary.run, summary.shown, summary.notes
-    first = [*verdict_sections(run.findings), card_section(run, shown)]
+    run, presentation, notes = summary.run, summary.shown, summary.notes
+    first = [*verdict_sections(run.findings), card_section(run, presentation)]
     lines = [line for section in first for line in section_lines(section, f"{level}#", notes)]
-    lines += [*scorecard_lines(shown.scorecard, run.level, notes), ""]
+    lines += [*scorecard_lines(presentation.scorecard, run.level, notes), ""]
     lines += [line for section in summary.sections for line in section_lines(section, f"{level}#", notes)]
     return [*lines, *_notes(notes)]
 
@@ -145,14 +145,14 @@ def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> lis
             lines += [f"{level} {escaped(block.title)}", ""] if block.title else []
             lines += [*table_lines(block, notes, CLEAR, UNCLEAR), ""]
             continue
-        said = [escaped(plain(text)) for text in block.paragraphs]
+        paragraphs = [escaped(plain(text)) for text in block.paragraphs]
         match block.role:
             case TextRole.ITEMS:
-                lines += [*(f"- {each}" for each in said), ""]
+                lines += [*(f"- {paragraph}" for paragraph in paragraphs), ""]
             case TextRole.SMALL:
-                lines += [" ".join(said), ""]
+                lines += [" ".join(paragraphs), ""]
             case _:
-                lines += [line for each in said for line in (each, "")]
+                lines += [line for paragraph in paragraphs for line in (paragraph, "")]
     return lines
 
 
@@ -164,25 +164,28 @@ def provenance(run: Run, level: str) -> list[str]:
     lines, info = [f"{level} How it was made", ""], run.info
     if info.command:
         lines += [*fenced(info.command), ""]
-    said: list[tuple[str, str]] = [("findings.json", f"sha256 {run.findings_digest}")]
-    said += [("model", info.model.digest)] if info.model.digest else []
-    said += [("answered by", ", ".join(" ".join(pair) for pair in pairs)) for pairs in who_answered(run)]
-    said += [(f"data: {name}", digest) for name, digest in info.data.items()]
-    said += [(f"version: {name}", number) for name, number in info.versions.items()]
-    said += facts(run, "started", "finished")
-    return [*lines, *table(["what", "digest, version or time"], [[escaped(a), escaped(b)] for a, b in said])]
+    facts_shown: list[tuple[str, str]] = [("findings.json", f"sha256 {run.findings_digest}")]
+    facts_shown += [("model", info.model.digest)] if info.model.digest else []
+    facts_shown += [("answered by", ", ".join(" ".join(pair) for pair in pairs)) for pairs in who_answered(run)]
+    facts_shown += [(f"data: {name}", digest) for name, digest in info.data.items()]
+    facts_shown += [(f"version: {name}", number) for name, number in info.versions.items()]
+    facts_shown += facts(run, "started", "finished")
+    return [*lines, *table(["what", "digest, version or time"], [[escaped(a), escaped(b)] for a, b in facts_shown])]
 
 
-def cautions(shown: Sequence[Presentation]) -> list[str]:
+def cautions(presentations: Sequence[Presentation]) -> list[str]:
     """The cautions of all runs, each once."""
-    asked = f"The questions are in {languages(shown)}. They say nothing about other languages and cultures, or about "
-    own = (f"{each.name}: {plain(caution)}" for each in shown for caution in each.cautions)
-    return [f"- {escaped(caution)}" for caution in dict.fromkeys((_LOW, f"{asked}groups that they leave out.", *own))]
+    language = (
+        f"The questions are in {languages(presentations)}. They say nothing about other languages and cultures, "
+        "or about groups that they leave out."
+    )
+    of_probes = [f"{probe.name}: {plain(caution)}" for probe in presentations for caution in probe.cautions]
+    return [f"- {escaped(caution)}" for caution in dict.fromkeys([_LOW, language, *of_probes])]
 
 
-def citations(runs: Sequence[Run], shown: Sequence[Presentation]) -> list[str]:
+def citations(runs: Sequence[Run], presentations: Sequence[Presentation]) -> list[str]:
     """What to cite for the probes, each once, and the program."""
-    papers = dict.fromkeys(plain(text) for each in shown for text in each.citation)
+    papers = dict.fromkeys(plain(text) for presentation in presentations for text in presentation.citation)
     used = dict.fromkeys(run.info.versions["assay"] for run in runs if "assay" in run.info.versions)
     which = f" {', '.join(used)}" if used else ""
     return [*(f"- {escaped(paper)}" for paper in papers), f"- {escaped(f'assay{which}: see its CITATION.cff')}"]

@@ -65,34 +65,34 @@ class RunSummary:
 # --- its card
 
 
-def shown_card(run: Run, shown: Presentation) -> SummaryCard:
+def shown_card(run: Run, presentation: Presentation) -> SummaryCard:
     """The probe's card; of answers that cannot be used, which say nothing about bias, no sentence and no number."""
-    card = shown.card
+    card = presentation.card
     return replace(card, sentence="", number=None) if run.findings.unusable else card
 
 
-def card_section(run: Run, shown: Presentation, *, example: bool = True) -> Section:
+def card_section(run: Run, presentation: Presentation, *, example: bool = True) -> Section:
     """A run's warning, its sentence, its number with the interval, one example, and what was not asked."""
-    card = shown_card(run, shown)
-    said: list[Text] = [card.sentence] if card.sentence else []
+    card = shown_card(run, presentation)
+    lines: list[Text] = [card.sentence] if card.sentence else []
     if (dot := card.number) is not None and dot.value is not None:
-        known = [] if dot.low is None else [f"{run.level} {format_interval(dot.low, dot.high)}"]
-        known += [unclear(run, card, dot)] if dot.hollow else []
-        between = f" ({'; '.join(known)})" if known else ""
+        details = [] if dot.low is None else [f"{run.level} {format_interval(dot.low, dot.high)}"]
+        details += [unclear(run, card, dot)] if dot.hollow else []
+        between = f" ({'; '.join(details)})" if details else ""
         much = f", {card.severity}" if card.severity else ""
-        said.append([card.label, ": ", NumberText(f"{format_number(dot.value)}{much}{between}")])
-    asked = example_of(card, run.findings.examples) if example else None
-    said += [["For example: ", in_words(asked.asked[0])]] if asked else []
-    said += [card.not_asked] if card.not_asked else []
+        lines.append([card.label, ": ", NumberText(f"{format_number(dot.value)}{much}{between}")])
+    shown_example = example_of(card, run.findings.examples) if example else None
+    lines += [["For example: ", in_words(shown_example.asked[0])]] if shown_example else []
+    lines += [card.not_asked] if card.not_asked else []
     warning = [Paragraphs([card.warning], TextRole.WARNING)] if card.warning else []
-    return Section([*warning, Paragraphs(said)])
+    return Section([*warning, Paragraphs(lines)])
 
 
 def example_of(card: SummaryCard, examples: Sequence[Example]) -> Example | None:
     """The first example that shows what the card says; of a run whose examples do not know, one about its number."""
     knows = any(key in example.about for example in examples for key in card.telling)
-    wanted = {**card.examples, **(card.telling if knows else {})}
-    return next((example for example in examples if example.fits(wanted)), None)
+    about = {**card.examples, **(card.telling if knows else {})}
+    return next((example for example in examples if example.fits(about)), None)
 
 
 def unclear(run: Run, card: SummaryCard, dot: DotCell) -> str:
@@ -102,11 +102,13 @@ def unclear(run: Run, card: SummaryCard, dot: DotCell) -> str:
         return "not distinguishable from chance"
     verdict = run.findings.verdict
     tests = [family.tests for family in verdict.families if family.of == card.of] if verdict else []
-    every = f"{format_count(tests[0])} tests of its kind" if tests and tests[0] > 1 else "all tests of the run"
-    return f"alone it would be clear; after correction for {every} it is not"
+    tests_corrected = (
+        f"{format_count(tests[0])} tests of its kind" if tests and tests[0] > 1 else "all tests of the run"
+    )
+    return f"alone it would be clear; after correction for {tests_corrected} it is not"
 
 
-def in_words(asked: AskedQuestion) -> Text:
+def in_words(question: AskedQuestion) -> Text:
     """A question as it was put, and what the model chose or wrote.
 
     >>> from assay.presentation.rich_text import plain
@@ -114,14 +116,19 @@ def in_words(asked: AskedQuestion) -> Text:
     >>> plain(in_words(AskedQuestion("Ann met Bob.", "Who lied?", options)))
     '“Ann met Bob. Who lied?” The model chose “Ann” (0.700); the right answer is “Bob”.'
     """
-    put = _quoted(" ".join(filter(None, [asked.text, asked.question])), LONGEST)
-    chosen = [_scored(option) for option in asked.options if option.chosen]
-    wrote = [_quoted(asked.answer)] if asked.answer and not chosen else []
+    question_text = _quoted(" ".join(filter(None, [question.text, question.question])), LONGEST)
+    chosen = [_scored(option) for option in question.options if option.chosen]
+    wrote = [_quoted(question.answer)] if question.answer and not chosen else []
     if not chosen and not wrote:
-        return put if asked.answer is None else [put, " The model wrote nothing."]
-    missed = [option for option in asked.options if option.right and not option.chosen]
+        return question_text if question.answer is None else [question_text, " The model wrote nothing."]
+    missed = [option for option in question.options if option.right and not option.chosen]
     right: list[Text] = [["the right answer is ", _quoted(option.text)] for option in missed]
-    return [put, f" The model {'chose' if chosen else 'wrote'} ", join_texts([*chosen, *wrote, *right], "; "), "."]
+    return [
+        question_text,
+        f" The model {'chose' if chosen else 'wrote'} ",
+        join_texts([*chosen, *wrote, *right], "; "),
+        ".",
+    ]
 
 
 def _scored(option: Option) -> Text:
@@ -145,51 +152,51 @@ def verdict_sections(findings: Findings) -> list[Section]:
     if findings.verdict is None and not findings.unusable:
         return []
     says = VerdictKind.UNUSABLE if findings.unusable else findings.verdict.says if findings.verdict else ""
-    said: list[Text] = [Strong(f"Verdict: {says}."), " ", reason(findings)]
-    return [Section([Paragraphs([said], TextRole.WARNING if findings.unusable else TextRole.PLAIN)])]
+    line: list[Text] = [Strong(f"Verdict: {says}."), " ", reason(findings)]
+    return [Section([Paragraphs([line], TextRole.WARNING if findings.unusable else TextRole.PLAIN)])]
 
 
 def reason(findings: Findings) -> Text:
     """Why the verdict is what it is, and the step that helps most; empty if there is none."""
     verdict, little = findings.verdict, " The numbers say little about bias." if findings.unusable else ""
-    why = findings.unusable or (verdict.why if verdict else "")
+    sentence = findings.unusable or (verdict.why if verdict else "")
     step: Text = [" Next step: ", Code(verdict.next), "."] if verdict and verdict.next else ""
-    return [_sentence(why), little, step] if why else ""
+    return [_sentence(sentence), little, step] if sentence else ""
 
 
-def _sentence(said: str) -> Text:
-    return [Verbatim(said[:1].upper() + said[1:]), "."]
+def _sentence(clause: str) -> Text:
+    return [Verbatim(clause[:1].upper() + clause[1:]), "."]
 
 
-def diagnosis_sections(findings: Findings, *, drawn: bool = False) -> list[Section]:
-    """What is known about a run's answers, if anything; `drawn` for a view that has room for all places."""
-    found = findings.diagnosis
-    if found is None:
+def diagnosis_sections(findings: Findings, *, with_table: bool = False) -> list[Section]:
+    """What is known about a run's answers, if anything; `with_table` for a view that has room for all places."""
+    diagnosis = findings.diagnosis
+    if diagnosis is None:
         return []
-    blocks: list[Block] = [Paragraphs([_sentence(found.why)])]
-    if drawn and found.places:
-        blocks.append(_table(found.places, findings.probe))
-    if lines := [*_lines(found, drawn)]:
+    blocks: list[Block] = [Paragraphs([_sentence(diagnosis.why)])]
+    if with_table and diagnosis.places:
+        blocks.append(_table(diagnosis.places, findings.probe))
+    if lines := [*_lines(diagnosis, with_table)]:
         blocks.append(Paragraphs(lines, TextRole.ITEMS))
-    if found.missing:
-        unknown = [f"{_WORDS[key]} ({why})" for key, why in found.missing.items()]
+    if diagnosis.missing:
+        unknown = [f"{_WORDS[key]} ({reason})" for key, reason in diagnosis.missing.items()]
         blocks.append(Paragraphs([["Not known: ", Verbatim("; ".join(unknown)), "."]], TextRole.SMALL))
     return [Section(blocks, TITLE, "diagnosis")]
 
 
-def _lines(found: Diagnosis, drawn: bool) -> Iterator[Text]:
-    if found.places and not drawn:
-        most = sorted(found.places, key=lambda each: -each.excess)[:_MOST]
-        said = [f"{each.said} {format_share(each.share)} ({format_share(each.expected)} expected)" for each in most]
-        yield ["Places of the answers: ", Verbatim("; ".join(said)), "."]
-    for each in found.exchanged or ():
-        where: Text = [" in ", Verbatim(each.part)] if each.part else ""
+def _lines(diagnosis: Diagnosis, with_table: bool) -> Iterator[Text]:
+    if diagnosis.places and not with_table:
+        most = sorted(diagnosis.places, key=lambda each: -each.excess)[:_MOST]
+        shares = [f"{each.said} {format_share(each.share)} ({format_share(each.expected)} expected)" for each in most]
+        yield ["Places of the answers: ", Verbatim("; ".join(shares)), "."]
+    for each in diagnosis.exchanged or ():
+        in_part: Text = [" in ", Verbatim(each.part)] if each.part else ""
         pairs = f"{plural(each.n, 'pair')} with the options exchanged"
-        yield [f"The model chose the same place in {format_share(each.share)} of {pairs}", where, "."]
-    if (ties := found.ties) is not None:
+        yield [f"The model chose the same place in {format_share(each.share)} of {pairs}", in_part, "."]
+    if (ties := diagnosis.ties) is not None:
         of = plural(ties.n, "decision")
         yield f"Ties: {format_count(ties.exact)} exact and {format_count(ties.near)} within {NEAR_TIE:g}, of {of}."
-    if (negation := found.negation) is not None:
+    if (negation := diagnosis.negation) is not None:
         pairs = plural(negation.n, "pair")
         often = f"{format_share(negation.share)} of {pairs}"
         yield f"The model gave the same answer to a question and its negation in {often}."
@@ -198,15 +205,15 @@ def _lines(found: Diagnosis, drawn: bool) -> Iterator[Text]:
 def _table(places: Sequence[PositionShare], probe: str) -> DisplayTable:
     names = ("part", "place", "share", "expected", "q", "n")
     kinds = {"share": CellKind.SHARE, "expected": CellKind.SHARE, "q": CellKind.PROBABILITY, "n": CellKind.COUNT}
-    shown = [name for name in names if name != "part" or any(place.part for place in places)]
-    rows = [[getattr(place, name) for name in shown] for place in places]
+    columns = [name for name in names if name != "part" or any(place.part for place in places)]
+    rows = [[getattr(place, name) for name in columns] for place in places]
     return DisplayTable(
         title="Places of the answers",
         how="“expected” follows from the orders that were asked and from where right and wrong options were placed.",
-        data=Data(shown, rows),
+        data=Data(columns, rows),
         file=f"{probe}-places",
         anchor="places",
-        columns=[TableColumn(name, kinds.get(name, CellKind.TEXT)) for name in shown],
+        columns=[TableColumn(name, kinds.get(name, CellKind.TEXT)) for name in columns],
         groups=[RowGroup([TableRow(row) for row in rows])],
     )
 
@@ -236,17 +243,17 @@ def bottom_line(runs: Sequence[Run]) -> Text:
     if len(runs) < 2 or not judged:
         return ""
     several = len({run.model for run in runs}) > 1
-    what = "runs" if several or len({run.probe for run in runs}) < len(runs) else "methods"
-    said: list[Text] = []
+    noun = "runs" if several or len({run.probe for run in runs}) < len(runs) else "methods"
+    parts: list[Text] = []
     for says in (each for each in _ORDER if each in judged):
-        own = judged[says]
-        names: list[Text] = [_run_name(run, several) for run in own[:MOST_NAMED]]
-        more = [f"{len(own) - MOST_NAMED} more"] if len(own) > MOST_NAMED else []
-        who = join_texts([*names, *more], last=None if more else " and ")
-        first = not said
-        amount = f" in {len(own)} of {len(runs)}{f' {what}' if first else ''} ("
-        said.append([Strong(str(says).capitalize() if first else str(says)), amount, who, ")"])
-    return [join_texts(said, "; "), "."]
+        judged_runs = judged[says]
+        names: list[Text] = [_run_name(run, several) for run in judged_runs[:MOST_NAMED]]
+        more = [f"{len(judged_runs) - MOST_NAMED} more"] if len(judged_runs) > MOST_NAMED else []
+        names_joined = join_texts([*names, *more], last=None if more else " and ")
+        first = not parts
+        amount = f" in {len(judged_runs)} of {len(runs)}{f' {noun}' if first else ''} ("
+        parts.append([Strong(str(says).capitalize() if first else str(says)), amount, names_joined, ")"])
+    return [join_texts(parts, "; "), "."]
 
 
 def bottom_section(runs: Sequence[Run]) -> list[Section]:

@@ -87,11 +87,11 @@ class TerminalPrinter:
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def text(self, said: str, style: str = "") -> Text:
-        return Text(encodable(said, self.console.encoding), style)
+    def text(self, text: str, style: str = "") -> Text:
+        return Text(encodable(text, self.console.encoding), style)
 
-    def line(self, said: str = "", style: str = "", *, wrap: bool = True) -> None:
-        self.console.print(self.text(said, style), soft_wrap=not wrap)
+    def line(self, text: str = "", style: str = "", *, wrap: bool = True) -> None:
+        self.console.print(self.text(text, style), soft_wrap=not wrap)
 
     def table(self, title: str, wordy: Sequence[str], figures: Sequence[str], rows: Sequence[TerminalRow]) -> None:
         """A table of columns of words, then columns of figures; only words, and very long figures, are broken.
@@ -105,8 +105,10 @@ class TerminalPrinter:
         for index, name in enumerate([*wordy, *figures]):
             is_figure = index >= len(wordy)
             longest = max(len(row.cells[index]) for row in rows)
-            whole = longest <= LONG_FIGURE if is_figure else name in WHOLE and longest <= LONG_WORD
-            table.add_column(self.text(name), justify="right" if is_figure else "left", overflow="fold", no_wrap=whole)
+            is_unbroken = longest <= LONG_FIGURE if is_figure else name in WHOLE and longest <= LONG_WORD
+            table.add_column(
+                self.text(name), justify="right" if is_figure else "left", overflow="fold", no_wrap=is_unbroken
+            )
         for index, row in enumerate(rows):
             if row.starts_section and index:
                 table.add_section()
@@ -142,11 +144,11 @@ class TerminalPrinter:
 
     def tables(self, summary: RunSummary) -> None:
         """All numbers that fit into a terminal, and where to find the others."""
-        run, shown = summary.run, summary.shown
-        if shown.terminal:
-            summary = replace(summary, shown=replace(shown, summary=shown.terminal))
+        run, presentation = summary.run, summary.shown
+        if presentation.terminal:
+            summary = replace(summary, shown=replace(presentation, summary=presentation.terminal))
         else:
-            self.scorecard(shown.scorecard, run.level, summary.notes)
+            self.scorecard(presentation.scorecard, run.level, summary.notes)
         for section in summary.sections:
             self.section(section, summary.notes)
         for note in run.notes:
@@ -163,8 +165,8 @@ class TerminalPrinter:
             self.line()
 
     def notes(self, notes: Mapping[str, int]) -> None:
-        for note, place in notes.items():
-            self.line(f"[{place}] {clipped(escape_control_characters(note), LONGEST_NOTE)}")
+        for note, number in notes.items():
+            self.line(f"[{number}] {clipped(escape_control_characters(note), LONGEST_NOTE)}")
 
     def scorecard(self, card: Scorecard, level: str, notes: Mapping[str, int]) -> None:
         if not card.scores:
@@ -177,14 +179,18 @@ class TerminalPrinter:
     def explain(self, probe: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> None:
         self.notes(notes)
         for metric in dict.fromkeys(estimate.metric for estimate in estimates):
-            said = metric_named(probe, metric)
-            if said.meaning:
-                self.line(f"{said.symbol or said.name}: {said.meaning}.", "dim")
+            description = metric_named(probe, metric)
+            if description.meaning:
+                self.line(f"{description.symbol or description.name}: {description.meaning}.", "dim")
         if any(estimate.floor is not None for estimate in estimates):
-            told = "q: how often chance gives as much, corrected" if any(e.q is not None for e in estimates) else _P
-            self.line(f"chance level: the value expected by chance; {told}.", "dim")
-        if told := on_intervals(estimates):
-            self.line(told, "dim")
+            explanation = (
+                "q: how often chance gives as much, corrected"
+                if any(estimate.q is not None for estimate in estimates)
+                else _P
+            )
+            self.line(f"chance level: the value expected by chance; {explanation}.", "dim")
+        if explanation := on_intervals(estimates):
+            self.line(explanation, "dim")
         self.line()
 
     def section(self, section: Section, notes: Mapping[str, int]) -> None:
@@ -225,8 +231,8 @@ class TerminalPrinter:
         lines += [(table_path(escape_control_characters(name)), _holds(run, name)) for name in run.findings.tables]
         lines += [("findings.json", "the estimates, for programs"), ("run.json", "how the run was made")]
         wide = min(max(len(clipped(name)) for name, _ in lines), 28)
-        for name, said in lines:
-            self.line(f"  {clipped(name):<{wide}}  {said}", wrap=False)
+        for name, content in lines:
+            self.line(f"  {clipped(name):<{wide}}  {content}", wrap=False)
         quoted = escape_control_characters(shlex.quote(str(run.folder)))
         purpose = "rebuild the page" if (run.folder / "report.html").exists() else "build a page"
         self.line(f"  {'assay report ' + quoted:<{wide}}  {purpose}", wrap=False)
@@ -244,8 +250,8 @@ def _row_style(row: TableRow | OmittedRows) -> str:
     """Bold for what is statistically clear, dim for what is not and for rows that are left out."""
     if isinstance(row, OmittedRows):
         return "dim"
-    told = {cell.clear for cell in row.cells if isinstance(cell, MarkedCell)}
-    return "bold" if True in told else "dim" if False in told else ""
+    marks = {cell.clear for cell in row.cells if isinstance(cell, MarkedCell)}
+    return "bold" if True in marks else "dim" if False in marks else ""
 
 
 def _holds(run: Run, table: str) -> str:

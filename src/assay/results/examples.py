@@ -59,7 +59,7 @@ class Example:
     scores: str = ""
     note: str = ""
 
-    def fits(self, wanted: Wanted) -> bool:
+    def fits(self, about: Wanted) -> bool:
         """Whether it contributes to a number.
 
         >>> example = Example({"class": "gender", "subject": ["Ann", "Bob"]}, [])
@@ -68,10 +68,10 @@ class Example:
         >>> example.fits({"class": "religion"}), example.fits({"category": "Age"})
         (False, False)
         """
-        return all(set(_several(self.about.get(key, ()))) & set(_several(value)) for key, value in wanted.items())
+        return all(set(_several(self.about.get(key, ()))) & set(_several(value)) for key, value in about.items())
 
     def as_json(self) -> dict[str, Any]:
-        asked = [
+        questions = [
             {
                 "text": each.text,
                 "question": each.question,
@@ -81,7 +81,7 @@ class Example:
             }
             for each in self.asked
         ]
-        return {**vars(self), "about": dict(self.about), "asked": asked}
+        return {**vars(self), "about": dict(self.about), "asked": questions}
 
 
 def to_lines(examples: Sequence[Example]) -> bytes:
