@@ -285,7 +285,7 @@ def test_a_dry_run_says_what_a_run_of_a_measured_size_can_see(
     """With a limit or a setting the size is another one, of which nothing is known."""
     done = assay("run", "unqover", "--model", f"hf:{span_model_folder}", "--dry-run", *changed)
     assert done.code == 0, done.err
-    assert (f"a run of this size finds, in four of five runs: {UNQOVER.sees['quick']}" in done.out) is said
+    assert (f"a run of this size finds, in four of five runs: {UNQOVER.presets['quick'].finds}" in done.out) is said
     assert ("a run of this size finds" in done.out) is said
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,9 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from assay.results.verdict import VerdictKind
+
 pytestmark = pytest.mark.slow
 
 PACKAGE = Path(__file__).parent / "assay-order"
+SMALLEST = Path(__file__).parent / "assay_first.py"
 DOCS = Path(__file__).parents[2] / "docs" / "extending.md"
 
 
@@ -133,4 +137,33 @@ def test_the_documentation_shows_the_package_as_it_is() -> None:
     files = {
         path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".toml")
     }
+    files[SMALLEST.name] = SMALLEST
     assert {name: path.read_text(encoding="utf-8") for name, path in files.items()} == blocks
+
+
+def test_a_probe_of_40_lines_runs_to_findings_a_verdict_and_a_page(tmp_path: Path) -> None:
+    assert len(SMALLEST.read_text(encoding="utf-8").splitlines()) <= 40
+    shutil.copy(SMALLEST, tmp_path)
+    described = tmp_path / "assay_first-1.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: assay-first\nVersion: 1\n", encoding="utf-8")
+    (described / "entry_points.txt").write_text("[assay.probes]\nfirst = assay_first:PROBE\n", encoding="utf-8")
+    path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": path, "ASSAY_CACHE": str(tmp_path / "cache")}
+    printed = assay(environment, tmp_path, "run", "first", "--model", "builtin", "--out", "run")
+    assert "share of first answers" in printed
+    findings = json.loads((tmp_path / "run" / "findings.json").read_text(encoding="utf-8"))
+    (share,) = findings["estimates"]
+    assert (share["metric"], share["n"], 0 <= share["low"] <= share["value"] <= share["high"] <= 1) == (
+        "first_share",
+        30,
+        True,
+    )
+    assert findings["verdict"]["says"] in {kind.value for kind in VerdictKind} - {VerdictKind.UNUSABLE.value}
+    assert [family["of"] for family in findings["verdict"]["families"]] == ["first_share"]
+    assert findings["verdict"]["why"][1:] in " ".join(printed.split())
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "share of first answers" in page
+    assert "The authors of assay-first" in page
+    again = assay(environment, tmp_path, "score", "first", "run", "--json")
+    assert json.loads(again)["estimates"] == findings["estimates"]

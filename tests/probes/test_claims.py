@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from assay.probes import probes
-from assay.probes.base import ClaimRule, Metric, Probe
+from assay.probes.base import ClaimRule, Metric, Probe, ProbeClaims
 from assay.probes.claims import with_claims
 from assay.results.diagnosis import KEYS, Diagnosis, SwappedPairs
 from assay.results.findings import Estimate, Findings, Table
@@ -35,20 +35,26 @@ PROBE = Probe(
     paper="",
     abilities=frozenset(),
     method="",
-    settings=object,
     metrics=(Metric("score", "score"), Metric("told", "told")),
-    claims=(
-        ClaimRule("score", "scores", *REASON, family="scores"),
-        ClaimRule("words", "words", *REASON, "rd", family="words", named_by=("word",)),
-        ClaimRule("told", "groups told apart", *REASON, above_floor=True, family="groups"),
-        ClaimRule("single", "single words", *REASON, "rd"),
+    claims=ProbeClaims(
+        (
+            ClaimRule("score", "scores", *REASON, family="scores"),
+            ClaimRule("words", "words", *REASON, "rd", family="words", named_by=("word",)),
+            ClaimRule("told", "groups told apart", *REASON, above_floor=True, family="groups"),
+            ClaimRule("single", "single words", *REASON, "rd"),
+        ),
+        part_keys=frozenset({"part"}),
     ),
-    part_keys=frozenset({"part"}),
 )
+RULES = PROBE.claims.rules
 NARROW = {"low": -0.1, "high": 0.15}
 FLOOR = {"floor": 0.6, "low": 0.5, "high": 0.7}
-WHOLE = replace(PROBE, claims=PROBE.claims[:1])
+WHOLE = replace(PROBE, claims=replace(PROBE.claims, rules=RULES[:1]))
 """With one family: q is p after Holm's correction."""
+
+
+def with_rules(*rules: ClaimRule) -> Probe:
+    return replace(PROBE, claims=replace(PROBE.claims, rules=rules))
 
 
 def score(value: float | None = 0.05, p: float | None = 0.5, **more: Any) -> Estimate:
@@ -117,7 +123,7 @@ def test_a_family_that_the_run_does_not_have_takes_no_share() -> None:
 
 
 def test_kinds_of_one_family_are_corrected_together() -> None:
-    both = replace(PROBE, claims=tuple(replace(each, family="one") for each in PROBE.claims[:2]))
+    both = with_rules(*(replace(rule, family="one") for rule in RULES[:2]))
     made, verdict = concluded(found(score(0.2, 0.01), words={"a": (0.9, 0.03), "b": (0.0, 0.5)}), both)
     assert made.estimates[0].q == pytest.approx(0.03)
     assert [row[3] for row in made.tables["words"].rows] == pytest.approx([0.06, 0.5])
@@ -135,7 +141,7 @@ def test_a_list_keeps_its_q_and_cannot_change_the_verdict() -> None:
 
 
 def test_discoveries_keep_their_q_and_the_smallest_one_decides() -> None:
-    some = replace(PROBE, claims=(PROBE.claims[0], replace(PROBE.claims[1], discoveries=True)))
+    some = with_rules(RULES[0], replace(RULES[1], discoveries=True))
     clear = concluded(found(score(), words={"a": (0.9, 0.01), "b": (0.9, 0.04)}), some)
     assert [row[3:5] for row in clear[0].tables["words"].rows] == [[0.02, 1], [0.04, 1]]
     assert families(clear[1])["words"][1:3] == (0.02, 0.04)  # times two families
@@ -148,20 +154,20 @@ def test_what_is_no_kind_of_claim_stays_as_it_is() -> None:
     assert (made.estimates[1].claimed, made.estimates[1].q) == (None, 0.0)
     assert [family.tests for family in verdict.families] == [1, 0, 0, 0]
     assert verdict.families[1].corrected is None
-    assert with_claims(found(score()), replace(PROBE, claims=()), {}).verdict is None
+    assert with_claims(found(score()), with_rules(), {}).verdict is None
 
 
 def test_a_probe_says_of_which_kind_estimates_and_rows_are() -> None:
-    apart = replace(
-        PROBE,
-        claims=(ClaimRule("score, big", "scores", *REASON, family="f"), ClaimRule("big words", "words", *REASON, "rd")),
+    claims = ProbeClaims(
+        (ClaimRule("score, big", "scores", *REASON, family="f"), ClaimRule("big words", "words", *REASON, "rd")),
         family_of=lambda metric, group: f"{metric}, big",
         family_of_row=lambda table, row: "big words" if row["word"] == "a" else table,
     )
+    apart = replace(PROBE, claims=claims)
     made = with_claims(found(score(0.2, 0.01), words={"a": (0.9, 0.001), "b": (0.9, 0.001)}), apart, {})
     assert made.estimates[0].claimed
     assert [row[4] for row in made.tables["words"].rows] == [1, None]
-    nobody = replace(apart, family_of=lambda metric, group: metric)
+    nobody = replace(PROBE, claims=replace(claims, family_of=lambda metric, group: metric))
     assert with_claims(found(score(0.2, 0.01)), nobody, {}).estimates[0].claimed is None
 
 
@@ -224,14 +230,15 @@ def test_the_strongest_of_a_kind_are_named_and_the_others_counted() -> None:
 def test_estimates_of_a_part_do_not_rule_anything_out_and_a_probe_picks_those_that_do() -> None:
     part = replace(score(low=-0.9), group={"part": "x"})
     assert concluded(found(score(), part))[1].says == VerdictKind.NONE
-    picky = replace(PROBE, decisive=lambda estimates: [each for each in estimates if each.high == 0.9])
+    wide = replace(PROBE.claims, decisive=lambda estimates: [each for each in estimates if each.high == 0.9])
+    picky = replace(PROBE, claims=wide)
     assert concluded(found(score(), score(high=0.9)), picky)[1].says == VerdictKind.FEW
 
 
 def test_what_may_stay_open_is_twice_the_smallest_effect_or_the_claims_own_setting() -> None:
     wide = found(score(low=-0.3, high=0.3))
     assert concluded(wide)[1].says == VerdictKind.FEW
-    own = replace(PROBE, claims=(replace(PROBE.claims[0], ruled_out=0.3),))
+    own = with_rules(replace(RULES[0], ruled_out=0.3))
     assert concluded(wide, own)[1].says == VerdictKind.NONE
     assert concluded(wide, own, ruled_out=0.29)[1].says == VerdictKind.FEW
 
@@ -250,7 +257,7 @@ def test_answers_that_cannot_be_used_come_before_everything() -> None:
     unread = Grounds(unusable=Unusable("unreadable", "nothing can be read", "--set tokens=256"))
     verdict = concluded(replace(biased, diagnosis=PLACED, grounds=unread))[1]
     assert (verdict.diagnosis, verdict.next) == ("unreadable", "--set tokens=256")
-    alone = with_claims(replace(biased, diagnosis=PLACED), replace(PROBE, claims=()), {}).verdict
+    alone = with_claims(replace(biased, diagnosis=PLACED), with_rules(), {}).verdict
     assert alone is not None
     assert alone.says == VerdictKind.UNUSABLE
 
@@ -318,7 +325,7 @@ def test_the_smallest_effect_is_a_setting() -> None:
 
 
 def test_a_mirrored_table_counts_each_pair_once() -> None:
-    mirrored = replace(PROBE, claims=(replace(PROBE.claims[1], mirrored=True),))
+    mirrored = with_rules(replace(RULES[1], mirrored=True))
     rows: Words = {"a": (0.2, 0.01), "b": (-0.2, 0.01), "c": (0.01, 0.9), "d": (-0.01, 0.9)}
     made, verdict = concluded(found(words=rows), mirrored)
     assert (verdict.families[0].tests, verdict.families[0].claimed, verdict.families[0].large) == (2, 1, 1)
@@ -353,11 +360,11 @@ def test_few_runs_claim_an_effect_that_does_not_exist(*, real: bool) -> None:
 
 @pytest.mark.parametrize("probe", probes().values(), ids=lambda probe: probe.name)
 def test_every_kind_of_claim_is_of_a_metric_or_table_of_its_probe_and_has_its_setting(probe: Probe) -> None:
-    assert probe.claims
+    assert probe.claims.rules
     known = {*probe.tables, *(metric.id for metric in probe.metrics)}
     settings = probe.settings()
-    for claim in probe.claims:
+    for claim in probe.claims.rules:
         assert claim.of.partition(",")[0] in known
         assert getattr(settings, claim.setting) == claim.smallest
-        assert claim.why
+        assert claim.reason
         assert not claim.ruled_out or settings.ruled_out == claim.ruled_out

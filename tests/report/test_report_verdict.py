@@ -29,7 +29,7 @@ def judged(
     """The findings with a verdict, by which effects from `smallest` on are worth a headline."""
     of_kinds = [
         ClaimFamily(claim.of, 9, 0.001, 0.002, 3, 2, smallest, claim.family)
-        for claim in known_probe(findings.probe).claims
+        for claim in known_probe(findings.probe).claims.rules
     ]
     return replace(findings, verdict=Verdict(says, "2 of 9 <b>words</b> are clear", of_kinds, next=step))
 

@@ -32,7 +32,7 @@ class Heard(AuditListener):
 
 
 def probe(name: str, share: float = 1.0) -> Probe:
-    return replace(tour_probes()[0], name=name, share=share)
+    return replace(tour_probes()[0], name=name, tour_share=share)
 
 
 def shared_out(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
     from assay.engine.executor import Executor
-    from assay.probes.base import Probe
     from assay.results.run import Run
 
 LOCAL = "local"
@@ -44,9 +43,7 @@ def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
         parser.add_argument(name, **SHARED[name])
 
 
-def examples_of(
-    command: str, settings: Callable[[Probe], type | None], about: str | None, first: str = "", between: str = ""
-) -> str:
+def examples_of(command: str, about: str | None, first: str = "", between: str = "") -> str:
     """The probes' examples of a command, then their settings there; about one probe, its settings are explained.
 
     `first` are lines before the examples, `between` lines after them.
@@ -54,15 +51,19 @@ def examples_of(
     from assay.probes import probes
 
     known_probes = probes()
-    chosen = [probe for name, probe in known_probes.items() if about not in known_probes or name == about]
-    lines = [line for probe in chosen for line in probe.examples.get(command, ())]
+    chosen = {
+        name: probe.commands[command]
+        for name, probe in known_probes.items()
+        if command in probe.commands and (about not in known_probes or name == about)
+    }
+    lines = [line for described in chosen.values() for line in described.examples.items()]
     text = f"examples:\n{'' if about in known_probes else first}" + "".join(
         f"  # {purpose}\n  {line}\n" if purpose else f"  {line}\n" for line, purpose in lines
     )
     kinds: dict[type, list[str]] = {}  # probes that share a class of settings are listed together
-    for probe in chosen:
-        if (kind := settings(probe)) is not None:
-            kinds.setdefault(kind, []).append(probe.name)
+    for name, described in chosen.items():
+        if described.settings is not None:
+            kinds.setdefault(described.settings, []).append(name)
     listed = settings_listed(None, {" and ".join(names): kind for kind, names in kinds.items()}, about)
     more = f"\nWhat each setting means: assay {command} PROBE --help\n" if kinds and about not in known_probes else ""
     return f"{text}{between}\n{listed}{more}" if listed else text + between

@@ -21,7 +21,7 @@ _BATCHES = """  # requests for a batch service, with the settings of `assay run`
 
 
 def examples(about: str | None) -> str:
-    return examples_of(NAME, lambda probe: probe.generate_settings, about, between=_BATCHES)
+    return examples_of(NAME, about, between=_BATCHES)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

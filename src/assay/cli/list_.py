@@ -24,7 +24,7 @@ def call(options: argparse.Namespace) -> int:
     if options.what in (None, "probes"):
         for name, probe in probes().items():
             print(f"{name:14} {probe.asks}")
-            for setting, meaning in probe.sets():
+            for setting, meaning in probe.data.other_sets():
                 print(f"  --set {setting:20} {meaning}")
     if options.what in (None, "models"):
         for name in kinds():

@@ -45,9 +45,9 @@ def examples(about: str | None) -> str:
     presets = "\npresets (questions asked of the model):\n"
     for probe in probes().values():
         if about in (None, probe.name) or about not in probes():
-            lines = [filled(f"{preset:9} {description}", "    ", 14) for preset, description in probe.presets.items()]
+            lines = [filled(f"{name:9} {preset.asks}", "    ", 14) for name, preset in probe.presets.items()]
             presets += f"  {probe.name}\n{''.join(lines)}"
-    return examples_of(NAME, lambda probe: probe.settings, about, tour, presets)
+    return examples_of(NAME, about, tour, presets)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

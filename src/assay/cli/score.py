@@ -12,7 +12,7 @@ HELP = "score existing answers: files, logs or a run; no model is loaded"
 
 
 def examples(about: str | None) -> str:
-    return examples_of(NAME, lambda probe: probe.score_settings, about)
+    return examples_of(NAME, about)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -72,7 +72,9 @@ def _choose(differences: Sequence[Difference], choice: Literal["ranked", "decisi
     for difference in differences:
         changes.setdefault((difference.probe, difference.model), []).append(difference.change)
     chosen = {
-        id(change) for (probe, _), group in changes.items() for change in getattr(known_probe(probe), choice)(group)
+        id(change)
+        for (probe, _), group in changes.items()
+        for change in getattr(known_probe(probe).claims, choice)(group)
     }
     return [difference for difference in differences if id(difference.change) in chosen]
 

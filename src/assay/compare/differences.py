@@ -79,7 +79,7 @@ def tested_and_clear(differences: Sequence[Difference]) -> tuple[int, list[Diffe
 
 def is_bias(difference: Difference) -> bool:
     """Whether it is about a metric that models are ranked by."""
-    return bool(known_probe(difference.probe).ranked([difference.change]))
+    return bool(known_probe(difference.probe).claims.ranked([difference.change]))
 
 
 def changed(differences: Sequence[Difference]) -> list[Difference]:
@@ -92,12 +92,14 @@ def changed(differences: Sequence[Difference]) -> list[Difference]:
     by_model: dict[tuple[str, str], list[Estimate]] = {}
     for difference in differences:
         by_model.setdefault((difference.probe, difference.model), []).append(difference.change)
-    main = {id(change) for (probe, _), changes in by_model.items() for change in known_probe(probe).ranked(changes)}
+    main = {
+        id(change) for (probe, _), changes in by_model.items() for change in known_probe(probe).claims.ranked(changes)
+    }
 
     def tier(difference: Difference) -> tuple[bool, bool, bool]:
         probe = known_probe(difference.probe)
-        family = probe.family_of(difference.change.metric, difference.change.group)
-        claimed = family in {claim.of for claim in probe.claims}
+        family = probe.claims.family_of(difference.change.metric, difference.change.group)
+        claimed = family in {claim.of for claim in probe.claims.rules}
         return id(difference.change) not in main, not is_bias(difference), not claimed
 
     by_values: dict[object, Difference] = {}

@@ -78,7 +78,7 @@ def _in_languages(runs: Sequence[Run]) -> list[Comparison]:
     for run in runs:
         runs_by_model.setdefault(run.weights, []).append(run)
     comparisons = []
-    ranked = known_probe(runs[0].probe).ranked
+    ranked = known_probe(runs[0].probe).claims.ranked
     for model_runs in runs_by_model.values():  # no run without a value is the baseline
         model_runs.sort(key=lambda run: all(estimate.value is None for estimate in ranked(run.findings.estimates)))
         if names := varieties(model_runs):
@@ -115,7 +115,7 @@ class _ComparedRuns:
         return ""
 
     def _about(self, index: int) -> list[Estimate]:
-        ranked = self.probe.ranked(self.runs[index].findings.estimates)
+        ranked = self.probe.claims.ranked(self.runs[index].findings.estimates)
         return [estimate for estimate in ranked if self.probe.metric(estimate.metric).worse]
 
     def _headlines(self, index: int) -> dict[EstimateKey, Estimate]:
@@ -192,8 +192,8 @@ class _ComparedRuns:
 
     def _smallest(self, pair: tuple[int, int], key: EstimateKey) -> float | None:
         """The smallest effect worth a headline in either of two runs; None where the probe makes no such claim."""
-        family = self.probe.family_of(key[0], dict(key[1]))
-        claim = next((claim for claim in self.probe.claims if claim.of == family), None)
+        family = self.probe.claims.family_of(key[0], dict(key[1]))
+        claim = next((claim for claim in self.probe.claims.rules if claim.of == family), None)
         if claim is None:
             return None
         chosen = [self.runs[i].info.settings.get(claim.setting) for i in pair]

@@ -411,8 +411,8 @@ def left_out(block: Block) -> Paragraphs | None:
             return None
     if not 0 < units < FEWEST:
         return None
-    why = f": not drawn, because it would have fewer than {FEWEST} {of}. The numbers are in the tables."
-    return Paragraphs([[Verbatim(block.title), why]], TextRole.SMALL)
+    reason = f": not drawn, because it would have fewer than {FEWEST} {of}. The numbers are in the tables."
+    return Paragraphs([[Verbatim(block.title), reason]], TextRole.SMALL)
 
 
 # --- tables as they are
@@ -426,8 +426,8 @@ def data_table(table: Data, named: Mapping[str, str] | None = None, **chart: Any
     (['text', 'count'], [['Ann', 3], ['b', None]])
     """
     names, columns = named or {}, []
-    for place, name in enumerate(table.columns):
-        cells = [row[place] for row in table.rows]
+    for index, name in enumerate(table.columns):
+        cells = [row[index] for row in table.rows]
         kind = CellKind.NUMBER if any(isinstance(cell, float) for cell in cells) else CellKind.COUNT
         kind = kind if all(isinstance(cell, int | float | None) for cell in cells) else CellKind.TEXT
         columns.append(TableColumn(Verbatim(names.get(name, name.replace("_", " "))), kind))

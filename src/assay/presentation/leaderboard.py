@@ -63,8 +63,8 @@ class ModelPair:
         return Separation.TIED if -self.smallest <= low and high <= self.smallest else Separation.FEW
 
     def as_json(self) -> dict[str, Any]:
-        known = {"one": self.one, "other": self.other, "p": self.p, "corrected": self.corrected, "clear": self.clear}
-        return known | {"separation": self.separation.value, "worse": self.worse.as_json()}
+        content = {"one": self.one, "other": self.other, "p": self.p, "corrected": self.corrected, "clear": self.clear}
+        return content | {"separation": self.separation.value, "worse": self.worse.as_json()}
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class Ranking:
             }
             for model in self.models
         ]
-        known = {"metric": self.metric, "group": dict(self.group), "apart": self.apart or None}
-        return known | {"models": models, "pairs": [pair.as_json() for pair in self.pairs]}
+        content = {"metric": self.metric, "group": dict(self.group), "apart": self.apart or None}
+        return content | {"models": models, "pairs": [pair.as_json() for pair in self.pairs]}
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class Leaderboard:
 
     def as_json(self) -> dict[str, Any]:
         unranked = [{"model": each.name, "run": str(each.run.folder), "why": each.why} for each in self.unranked]
-        found = {
+        content = {
             "probe": self.probe,
             "rankings": [ranking.as_json() for ranking in self.rankings],
             "unranked": unranked,
         }
-        return found | ({"languages": [*self.languages]} if self.languages else {})
+        return content | ({"languages": [*self.languages]} if self.languages else {})

@@ -93,9 +93,9 @@ def join_texts(items: Sequence[Text], between: str = ", ", last: str | None = No
     ('a, b, c', 'a, b and c')
     """
     parts: list[Text] = []
-    for place, item in enumerate(items):
-        if place:
-            parts.append(last if last is not None and place == len(items) - 1 else between)
+    for index, item in enumerate(items):
+        if index:
+            parts.append(last if last is not None and index == len(items) - 1 else between)
         parts.append(item)
     return parts
 

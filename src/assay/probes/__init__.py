@@ -30,17 +30,17 @@ def probes() -> Mapping[str, Probe]:
     """All probes by name, ordered by place: assay's own, and those of other packages."""
     own = [import_module(f"{__name__}.{each.name}").PROBE for each in iter_modules(__path__) if each.ispkg]
     others = [entry.load() for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name)]
-    found: dict[str, Probe] = {}
+    by_name: dict[str, Probe] = {}
     for probe in sorted([*own, *others], key=lambda each: each.place):
-        if probe.name in found:
+        if probe.name in by_name:
             raise UsageError(
                 f"two packages have a probe {probe.name!r}.",
                 "Uninstall one of them.",
                 code="duplicate",
                 key=probe.name,
             )
-        found[probe.name] = probe
-    return found
+        by_name[probe.name] = probe
+    return by_name
 
 
 def probe_named(name: str) -> Probe:
@@ -98,7 +98,7 @@ def run_names(runs: Sequence[Run]) -> list[str]:
 
 def tour_probes() -> list[Probe]:
     """The probes of the tour (`assay run` without a probe), in order."""
-    return [probe for probe in probes().values() if probe.tour]
+    return [probe for probe in probes().values() if probe.tour_share]
 
 
 def metrics_called(id: str) -> list[Metric]:
@@ -108,22 +108,22 @@ def metrics_called(id: str) -> list[Metric]:
 
 def part_keys() -> frozenset[str]:
     """Keys of groups that are a part of another estimate's group."""
-    return frozenset().union(*(probe.part_keys for probe in probes().values()))
+    return frozenset().union(*(probe.claims.part_keys for probe in probes().values()))
 
 
 def data_sets() -> Mapping[str, DataSet]:
     """The published data sets, by name."""
-    return {known.name: known for probe in probes().values() for known in probe.data_sets}
+    return {data_set.name: data_set for probe in probes().values() for data_set in probe.data.published}
 
 
 def say_group(probe: str, group: Mapping[str, str]) -> str:
     """Which part of a probe's questions an estimate is about, in its probe's words."""
-    return known_probe(probe).say_group(group)
+    return known_probe(probe).words.say_group(group)
 
 
 def spelled_out(probe: str, about: Mapping[str, Any]) -> Mapping[str, Any]:
     """What an example, or a row of a table, is about: the same keys, with the probe's codes spelled out."""
-    return known_probe(probe).spelled_out(about)
+    return known_probe(probe).words.spell_out(about)
 
 
 def metric_named(probe: str, id: str) -> Metric:

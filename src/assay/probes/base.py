@@ -8,7 +8,7 @@ what a page shows.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from assay.asking.messages import PromptRecord
     from assay.asking.plan import Ask
     from assay.asking.progress import Progress
+    from assay.asking.queries import ChoiceQuery, QueryColumns, TextQuery
     from assay.models.base import ServedModel
     from assay.presentation.elements import Presentation, Section
     from assay.probes.contrast import Contrast
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from assay.results.run import Run, StudyRun
 
 PRESETS = ("quick", "standard", "paper")
-OF_ENDPOINTS = "endpoint"
-"""In `Probe.sees`: quick, if an endpoint is asked."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +121,10 @@ class Metric:
 class ClaimRule:
     """A kind of claim that a run makes: estimates of a kind, or rows of a table, differ from `neutral`.
 
-    `of` is the kind (`Probe.family_of`, `Probe.family_of_row`), for a table the one whose `column` has the effect; with
-    `above_floor`, the neutral value is the chance level. `said` is the plural noun for them. An effect below `smallest`
-    makes no headline; `why` gives the reason, and users change the value with `setting`. In a `mirrored` table each row
-    has a twin with the opposite effect. `named_by` are the columns that name a row.
+    `of` is the kind (`ProbeClaims.family_of`, `ProbeClaims.family_of_row`), for a table the one whose `column` has the
+    effect; with `above_floor`, the neutral value is the chance level. `noun` is the plural noun for them. An effect
+    below `smallest` makes no headline; `reason` says why, and users change the value with `setting`, if there is one.
+    In a `mirrored` table each row has a twin with the opposite effect. `named_by` are the columns that name a row.
 
     Kinds of one `family` are corrected together, and can change the verdict; a kind without one is a list. q is Holm's,
     times the number of families; with `discoveries` it is Benjamini and Hochberg's, as in lists, and the smallest q
@@ -134,10 +133,10 @@ class ClaimRule:
     """
 
     of: str
-    said: str
+    noun: str
     smallest: float
-    why: str
-    setting: str
+    reason: str
+    setting: str = ""
     column: str = "value"
     neutral: float = 0.0
     above_floor: bool = False
@@ -149,8 +148,8 @@ class ClaimRule:
 
     def as_setting(self) -> Any:
         """The field of the probe's settings that sets `smallest`."""
-        said = f"the smallest effect worth a headline: {self.why}"
-        return setting(self.smallest, said, least=0, most=2, real=True, example=f"{self.smallest:g}")
+        description = f"the smallest effect worth a headline: {self.reason}"
+        return setting(self.smallest, description, least=0, most=2, real=True, example=f"{self.smallest:g}")
 
 
 @dataclass(frozen=True)
@@ -171,22 +170,87 @@ def say_group(group: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
+class Command:
+    """What a command (`run`, `score`, `generate`) takes for a probe: the dataclass of its settings, if they can be
+    described, and command lines for its help, with a few words on each of them.
+    """
+
+    settings: type | None = None
+    examples: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """The settings of a probe that has none."""
+
+
+@dataclass(frozen=True)
+class ProbePreset:
+    """What a preset asks, and what bias a run of this size finds in four runs of five.
+
+    `finds` holds if no setting and no limit changes the size; `finds_at_endpoint` takes its place if an endpoint is
+    asked.
+    """
+
+    asks: str
+    finds: str = ""
+    finds_at_endpoint: str = ""
+
+
+@dataclass(frozen=True)
+class ProbeData:
+    """The data sets that the questions come from.
+
+    `name` is what model cards call the data set, if not as the probe. `published` are the files of papers;
+    `needs_published` says whether a run with a preset and a limit needs them. `other_sets` are the other sets of
+    questions that the probe can ask: the setting that chooses each, and what it is.
+    """
+
+    name: str = ""
+    published: Sequence[DataSet] = ()
+    needs_published: Callable[[str, int | None], bool] = lambda preset, limit: False
+    other_sets: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
+
+
+@dataclass(frozen=True)
+class ProbeClaims:
+    """What a run can claim.
+
+    `rules` are the kinds of claims, the most telling first. `family_of` gives an estimate's family from its metric and
+    group, `family_of_row` that of a row of a table. `decisive` picks the estimates whose intervals can rule a bias
+    out; `ranked` are those that models are ranked by, the main one first. `part_keys` are keys of groups that are a
+    part of another estimate's group.
+    """
+
+    rules: Sequence[ClaimRule] = ()
+    family_of: Callable[[str, Mapping[str, str]], str] = lambda metric, group: metric
+    family_of_row: Callable[[str, Mapping[str, Any]], str] = lambda table, row: table
+    decisive: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
+    ranked: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates[:1]
+    part_keys: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A probe's words for its groups.
+
+    `say_group` names an estimate's group, and `spell_out` spells out the codes in what an example or a row of a table
+    is about. `task` and `part` describe an estimate's group in the terms of a model hub.
+    """
+
+    say_group: Callable[[Mapping[str, str]], str] = say_group
+    spell_out: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda about: about
+    task: Callable[[Mapping[str, str]], str] = lambda group: "question-answering"
+    part: Callable[[Mapping[str, str]], tuple[str, str]] = lambda group: ("", "")
+
+
+@dataclass(frozen=True)
 class Probe:
     """A published method, described: everything that other code needs to know without running it.
 
-    `method` is where its `Method` is ("module:Class"). `settings` is the dataclass of its settings; `score_settings`
-    and `generate_settings` are those of these two commands, if the probe supports them. `presets` says what each preset
-    asks; `examples` are command lines for the help of a command, each with a few words on it. `place` orders lists,
-    pages and the tour, and `tour` says whether the probe is part of the tour; `share` is its weight there when an
-    endpoint's requests are divided. `part_keys` are keys of groups that are a part of another estimate's group.
-    `claims` are the kinds of claims, the most telling first; `family_of` gives an estimate's family from its metric and
-    group, and `decisive` picks the estimates whose intervals can rule a bias out; `ranked` are those that
-    models are ranked by, the main one first. `sees` says, by preset, what bias a
-    run of this size finds in four runs of five; it holds if no setting and no limit changes the size. `official` says
-    whether a preset or a limit needs official data. `say_group` names an estimate's group, and `spelled_out` spells out
-    the codes in what an example or a row of a table is about. `task` and `part` describe an estimate's group in the
-    terms of a model hub. `sets` are the other sets of questions that the probe can ask: the setting that chooses each,
-    and what it is.
+    `method` is where its `Method` is ("module:Class"). `commands` are the commands that have settings or examples of
+    this probe. `place` orders lists, pages and the tour; `tour_share` is its weight in the tour when an endpoint's
+    requests are divided, 0 if it is not part of the tour.
     """
 
     name: str
@@ -195,38 +259,32 @@ class Probe:
     paper: str
     abilities: frozenset[str]
     method: str
-    settings: type
-    presets: Mapping[str, str] = field(default_factory=dict)
     metrics: Sequence[Metric] = ()
     tables: Mapping[str, TableWords] = field(default_factory=dict)
-    data_sets: Sequence[DataSet] = ()
     cautions: Sequence[str] = ()
-    claims: Sequence[ClaimRule] = ()
-    family_of: Callable[[str, Mapping[str, str]], str] = lambda metric, group: metric
-    family_of_row: Callable[[str, Mapping[str, Any]], str] = lambda table, row: table
-    decisive: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
-    ranked: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates[:1]
+    claims: ProbeClaims = ProbeClaims()
+    words: Wording = Wording()
+    data: ProbeData = ProbeData()
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    presets: Mapping[str, ProbePreset] = field(default_factory=dict)
     place: int = 100
-    tour: bool = False
-    share: float = 1.0
-    part_keys: frozenset[str] = frozenset()
-    score_settings: type | None = None
-    generate_settings: type | None = None
-    examples: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
-    data_set: str = ""
-    official: Callable[[str, int | None], bool] = lambda preset, limit: False
-    say_group: Callable[[Mapping[str, str]], str] = say_group
-    spelled_out: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda about: about
-    task: Callable[[Mapping[str, str]], str] = lambda group: "question-answering"
-    part: Callable[[Mapping[str, str]], tuple[str, str]] = lambda group: ("", "")
-    sees: Mapping[str, str] = field(default_factory=dict)
-    sets: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
+    tour_share: float = 0.0
+
+    @property
+    def settings(self) -> type:
+        """The dataclass of the settings of a run."""
+        return self.commands.get("run", Command()).settings or NoSettings
+
+    @property
+    def data_set(self) -> str:
+        """What model cards call its data set."""
+        return self.data.name or self.name
 
     def load(self) -> Method[Any, Any]:
         """Its method, imported now."""
         module, _, name = self.method.partition(":")
-        made: Method[Any, Any] = getattr(import_module(module), name)(self)
-        return made
+        method: Method[Any, Any] = getattr(import_module(module), name)(self)
+        return method
 
     def metric(self, id: str) -> Metric:
         """A metric by its id; one without a description is named by its id."""
@@ -242,7 +300,6 @@ def unknown_probe(name: str) -> Probe:
         paper=f"the paper that describes the probe {name}, and its data",
         abilities=frozenset(),
         method=f"{__name__}:Method",
-        settings=object,
         cautions=("The questions cover certain groups, in one language. They show nothing about other groups.",),
     )
 
@@ -254,7 +311,7 @@ class Prepared:
     `data` are the digests of the data that the questions come from; `notes` what a reader must know, such as what is
     left out. `prompts` says, by stage, how a model that writes is asked; `brought` has the digests of texts that the
     user supplied, by setting. `model` is the model that files of answers name, `served` who gave them at an endpoint.
-    `measured` says whether `Probe.sees` holds for this kind of model.
+    `measured` says whether `ProbePreset.finds` holds for this kind of model.
     """
 
     settings: Mapping[str, Any]
@@ -267,6 +324,47 @@ class Prepared:
     model: str = field(default="", kw_only=True)
     served: Sequence[ServedModel] = field(default=(), kw_only=True)
     measured: bool = field(default=True, kw_only=True)
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """Queries of one kind, one by one: the plan of a probe that asks so few that they need no recipe."""
+
+    queries: tuple[ChoiceQuery, ...] | tuple[TextQuery, ...]
+
+    @property
+    def ability(self) -> str:
+        return self.columns(0, 1).ability
+
+    @property
+    def digest(self) -> str:
+        from assay.asking.plan import digest_of
+
+        return digest_of(["queries", self.ability, self.columns(0, len(self)).digest()])
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def columns(self, lo: int, hi: int) -> QueryColumns:
+        from assay.asking.queries import (
+            ChoiceColumns,
+            ChoiceQuery,
+            ListedColumns,
+            ListedQuery,
+            SampleColumns,
+            SampleQuery,
+            TextColumns,
+            TextQuery,
+        )
+
+        kinds: Mapping[type, Any] = {
+            ChoiceQuery: ChoiceColumns,
+            ListedQuery: ListedColumns,
+            TextQuery: TextColumns,
+            SampleQuery: SampleColumns,
+        }
+        columns: QueryColumns = kinds[type(self.queries[0])].of(self.queries[lo:hi])
+        return columns
 
 
 P = TypeVar("P", bound=Prepared)
@@ -305,8 +403,8 @@ class Method(Generic[P, D]):
     def __init__(self, probe: Probe) -> None:
         self.probe = probe
 
-    def _cannot(self, what: str, remedy: str = "See `assay list probes`.") -> UsageError:
-        return UsageError(f"the probe {self.probe.name} {what}.", remedy, code="unsupported")
+    def _cannot(self, limitation: str, remedy: str = "See `assay list probes`.") -> UsageError:
+        return UsageError(f"the probe {self.probe.name} {limitation}.", remedy, code="unsupported")
 
     def prepare(self, request: Request, ask: Ask) -> P:
         """Read the data and make the plans. `ask` knows what the model can do, and how it tokenizes words."""
@@ -380,37 +478,37 @@ class Method(Generic[P, D]):
         from assay.presentation.rich_text import NumberText, Strong, Text, Verbatim
         from assay.results.formatting import plural
 
-        probe, estimates = self.probe, run.findings.estimates
-        asked: Text = "its questions" if run.questions is None else NumberText(plural(run.questions, "question"))
-        made: Text = [asked, " and made ", NumberText(plural(len(estimates), "estimate")), " from the answers."]
-        who: list[Text] = [
-            "The probe ",
-            Strong(Verbatim(probe.title)),
-            " asked the model ",
-            Strong(Verbatim(run.model)),
-            " ",
-        ]
+        probe, words, estimates = self.probe, self.probe.words, run.findings.estimates
+        questions: Text = "its questions" if run.questions is None else NumberText(plural(run.questions, "question"))
+        amounts: Text = [questions, " and made ", NumberText(plural(len(estimates), "estimate")), " from the answers."]
+        names = [Strong(Verbatim(name)) for name in (probe.title, run.model)]
+        beginning: Text = ["The probe ", names[0], " asked the model ", names[1], " ", amounts]
         scores = [
             HeadlineEstimate(
-                e, probe.say_group(e.group), dict(e.group), task=probe.task(e.group), part=probe.part(e.group)
+                estimate,
+                words.say_group(estimate.group),
+                dict(estimate.group),
+                task=words.task(estimate.group),
+                part=words.part(estimate.group),
             )
-            for e in estimates
+            for estimate in estimates
         ]
-        label: Text = ""
-        number: DotCell | None = None
-        for first in [score for score in scores if score.estimate.value is not None][:1]:
-            e, metric = first.estimate, probe.metric(first.estimate.metric)
-            label = [Verbatim(metric.title), ", " if first.said else "", Verbatim(first.said)]
-            number = DotCell(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance, neutral=metric.neutral)
+        card = SummaryCard(["It asked ", amounts])
+        if first := next((score for score in scores if score.estimate.value is not None), None):
+            main, metric = first.estimate, probe.metric(first.estimate.metric)
+            label: Text = [Verbatim(metric.title), ", " if first.said else "", Verbatim(first.said)]
+            hollow, neutral = main.could_be_chance, metric.neutral
+            dot = DotCell(main.value, main.low, main.high, main.floor, hollow=hollow, neutral=neutral)
+            card = replace(card, label=label, number=dot)
         return Presentation(
             name=probe.title,
             asks=probe.asks,
-            lead=[Paragraphs([[*who, made]])],
-            card=SummaryCard(["It asked ", made], label, number),
+            lead=[Paragraphs([beginning])],
+            card=card,
             scorecard=Scorecard(scores, probe=probe.name),
             cautions=probe.cautions,
             citation=[["The method: ", Verbatim(probe.paper)]],
-            data_set=probe.data_set or probe.name,
+            data_set=probe.data_set,
         )
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:

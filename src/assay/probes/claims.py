@@ -42,37 +42,39 @@ class _FamilyTest:
 
 def with_claims(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -> Findings:
     """The findings with q, with the claims marked in estimates and in the tables' column `claimed`, and the verdict."""
-    tests = {claim.of: list(_tests(claim, findings, probe)) for claim in probe.claims}
-    families = list(dict.fromkeys(claim.family for claim in probe.claims if claim.family and tests[claim.of]))
+    tests = {claim.of: list(_tests(claim, findings, probe)) for claim in probe.claims.rules}
+    families = list(dict.fromkeys(claim.family for claim in probe.claims.rules if claim.family and tests[claim.of]))
     q_of: dict[tuple[str, int], float] = {}
     least: dict[str, float | None] = {}
     for family in families:
-        own = [claim for claim in probe.claims if claim.family == family]
-        found = _of_family(own, tests, len(families))
-        q_of |= found
-        smallest = [found[test.at] for claim in own for test in tests[claim.of] if test.at in found]
-        times = len(families) if any(claim.discoveries for claim in own) else 1  # Holm's q has the share already
+        rules = [claim for claim in probe.claims.rules if claim.family == family]
+        q_of_family = _of_family(rules, tests, len(families))
+        q_of |= q_of_family
+        smallest = [q_of_family[test.at] for claim in rules for test in tests[claim.of] if test.at in q_of_family]
+        times = len(families) if any(claim.discoveries for claim in rules) else 1  # Holm's q has the share already
         least[family] = min(1.0, times * min(smallest)) if smallest else None
-    told = []
+    claim_families = []
     claimed: dict[tuple[str, int], bool] = {}
-    for claim in probe.claims:
+    for claim in probe.claims.rules:
         corrected = [replace(test, q=q_of.get(test.at, test.q)) for test in tests[claim.of]]
         tests[claim.of] = corrected
         limit = least.get(claim.family, 0.0)
         for test in corrected:
             if test.q is not None and limit is not None:
                 claimed[test.at] = max(test.q, limit) <= CLEAR
-        told.append(_family(claim, corrected, claimed, least.get(claim.family), settings))
+        claim_families.append(_family(claim, corrected, claimed, least.get(claim.family), settings))
     estimates = [
-        replace(each, q=_tidied(q_of.get(("", place), each.q)), claimed=claimed.get(("", place), each.claimed))
-        for place, each in enumerate(findings.estimates)
+        replace(
+            estimate, q=_tidied(q_of.get(("", index), estimate.q)), claimed=claimed.get(("", index), estimate.claimed)
+        )
+        for index, estimate in enumerate(findings.estimates)
     ]
     tables = {
         name: _marked(table, name, q_of, claimed) if "q" in table.columns and _is_claim(name, table, probe) else table
         for name, table in findings.tables.items()
     }
     marked = replace(findings, estimates=estimates, tables=tables)
-    judged = _Judged(marked, probe, told, tests, claimed, settings, findings.grounds or Grounds())
+    judged = _Judged(marked, probe, claim_families, tests, claimed, settings, findings.grounds or Grounds())
     return replace(marked, verdict=judged.verdict())
 
 
@@ -82,40 +84,42 @@ def _of_family(
     """q of the tests of a family."""
     if any(claim.discoveries for claim in claims):
         return {test.at: test.q for claim in claims for test in tests[claim.of] if test.q is not None}
-    some = [
+    tested = [
         (test, 0.5 if claim.mirrored else 1.0) for claim in claims for test in tests[claim.of] if test.p is not None
     ]
-    p, weight = np.array([test.p for test, _ in some], np.float64), np.array([each for _, each in some], np.float64)
+    p = np.array([test.p for test, _ in tested], np.float64)
+    weight = np.array([share for _, share in tested], np.float64)
     q = np.minimum(families * holm(p, weight), 1.0).tolist()
-    return {test.at: each for (test, _), each in zip(some, q, strict=True)}
+    return {test.at: value for (test, _), value in zip(tested, q, strict=True)}
 
 
 def _tests(claim: ClaimRule, findings: Findings, probe: Probe) -> Iterator[_FamilyTest]:
     """Everything of a kind that has a value, tested or not."""
-    for place, e in enumerate(findings.estimates):
-        if probe.family_of(e.metric, e.group) == claim.of and e.value is not None:
-            found, title = e.value if e.corrected is None else e.corrected, f"the {probe.metric(e.metric).title}"
-            yield _FamilyTest(
-                ("", place), abs(found - _neutral(claim, e)), e.p, e.q, found, _say_group(findings, probe, e), title
-            )
+    for index, estimate in enumerate(findings.estimates):
+        if probe.claims.family_of(estimate.metric, estimate.group) == claim.of and estimate.value is not None:
+            value = estimate.value if estimate.corrected is None else estimate.corrected
+            effect, title = abs(value - _neutral(claim, estimate)), f"the {probe.metric(estimate.metric).title}"
+            label = _say_group(findings, probe, estimate)
+            yield _FamilyTest(("", index), effect, estimate.p, estimate.q, value, label, title)
     for name, table in findings.tables.items():
         if "q" not in table.columns or claim.column not in table.columns:
             continue
-        for place, row in enumerate(table.records()):
-            if probe.family_of_row(name, row) == claim.of and (value := _number(row[claim.column])) is not None:
-                called = ", ".join(str(row[column]) for column in claim.named_by)
+        for index, row in enumerate(table.records()):
+            number = _number(row[claim.column])
+            if probe.claims.family_of_row(name, row) == claim.of and number is not None:
+                label = ", ".join(str(row[column]) for column in claim.named_by)
                 p, q = (_number(row.get(column)) for column in ("p", "q"))
-                yield _FamilyTest((name, place), abs(value - claim.neutral), p, q, value, called)
+                yield _FamilyTest((name, index), abs(number - claim.neutral), p, q, number, label)
 
 
-def _say_group(findings: Findings, probe: Probe, e: Estimate) -> str:
+def _say_group(findings: Findings, probe: Probe, estimate: Estimate) -> str:
     say = findings.grounds.say_group if findings.grounds else None
-    return (say or probe.say_group)(e.group)
+    return (say or probe.words.say_group)(estimate.group)
 
 
 def _is_claim(name: str, table: Table, probe: Probe) -> bool:
-    kinds = {claim.of for claim in probe.claims}
-    return any(probe.family_of_row(name, row) in kinds for row in table.records()) or name in kinds
+    kinds = {claim.of for claim in probe.claims.rules}
+    return any(probe.claims.family_of_row(name, row) in kinds for row in table.records()) or name in kinds
 
 
 def _tidied(q: float | None) -> float | None:
@@ -142,11 +146,11 @@ def _family(
     settings: Mapping[str, Any],
 ) -> ClaimFamily:
     smallest, times = _smallest(claim, settings), 2 if claim.mirrored else 1
-    some = [test for test in tests if test.q is not None]
-    clear = [test for test in some if claimed.get(test.at)]
+    tested = [test for test in tests if test.q is not None]
+    clear = [test for test in tested if claimed.get(test.at)]
     large = [test for test in clear if test.effect >= smallest]
-    n, n_clear, n_large = (len(own) // times for own in (some, clear, large))
-    q = _tidied(min((test.q for test in some if test.q is not None), default=None))
+    n, n_clear, n_large = (len(group) // times for group in (tested, clear, large))
+    q = _tidied(min((test.q for test in tested if test.q is not None), default=None))
     decides = _tidied(least) if claim.family else q
     return ClaimFamily(claim.of, n, q, decides, n_clear, n_large, smallest, claim.family or None)
 
@@ -159,11 +163,11 @@ def _marked(
     rows = [
         [
             *row[:at],
-            _tidied(q_of.get((name, place), _number(row[at]))),
-            _flag(claimed.get((name, place))),
+            _tidied(q_of.get((name, index), _number(row[at]))),
+            _flag(claimed.get((name, index))),
             *row[at + 1 :],
         ]
-        for place, row in enumerate(table.rows)
+        for index, row in enumerate(table.rows)
     ]
     columns = [*table.columns[: at + 1], "claimed", *table.columns[at + 1 :]]
     return replace(table, columns=columns, rows=rows)
@@ -195,42 +199,42 @@ class _Judged:
         if not self.kinds:
             return None
         for says in (VerdictKind.CLEAR, VerdictKind.SMALL):
-            if told := ", ".join(self._told(says)):
-                how = "large enough for a headline" if says is VerdictKind.CLEAR else "too small for a headline"
-                found = f"statistically clear and {how}: {told}"
-                return Verdict(says, self._sentence(found, *self._standing), self.kinds, None, self.parts)
+            if named := ", ".join(self._told(says)):
+                size = "large enough for a headline" if says is VerdictKind.CLEAR else "too small for a headline"
+                reason = f"statistically clear and {size}: {named}"
+                return Verdict(says, self._sentence(reason, *self._standing), self.kinds, None, self.parts)
         return self._without_claims()
 
     @cached_property
     def parts(self) -> list[VerdictPart]:
         """What stands out or stays open, without what is claimed."""
         clear = [estimate for estimate in self.findings.estimates if estimate.claimed]
-        known = [(each.metric, dict(each.group)) for each in clear]
-        return [part for part in self.grounds.parts if (part.metric, dict(part.group)) not in known]
+        claimed_parts = [(each.metric, dict(each.group)) for each in clear]
+        return [part for part in self.grounds.parts if (part.metric, dict(part.group)) not in claimed_parts]
 
     @property
     def _standing(self) -> list[str]:
         return _some([part.why for part in self.parts if part.status == STANDS_OUT])
 
-    def _sentence(self, *told: str) -> str:
-        return "; ".join(filter(None, [self.grounds.manner(self.findings.estimates), *told]))
+    def _sentence(self, *clauses: str) -> str:
+        return "; ".join(filter(None, [self.grounds.manner(self.findings.estimates), *clauses]))
 
     def _told(self, says: VerdictKind) -> Iterator[str]:
         """For every kind that decides: how many of it are clear, and the strongest ones by name."""
-        for claim, kind in zip(self.probe.claims, self.kinds, strict=True):
-            some = kind.large if says is VerdictKind.CLEAR else kind.claimed
-            if kind.family is None or not some:
+        for claim, kind in zip(self.probe.claims.rules, self.kinds, strict=True):
+            n_clear = kind.large if says is VerdictKind.CLEAR else kind.claimed
+            if kind.family is None or not n_clear:
                 continue
             least = kind.smallest if says is VerdictKind.CLEAR else 0.0
             clear = [test for test in self.tests[claim.of] if self.claimed.get(test.at) and test.effect >= least]
             clear.sort(key=lambda test: -test.effect)
             named = _some([f"{test.called}: {_signed(test.value)}" for test in clear[:: 2 if claim.mirrored else 1]])
-            what = (
+            label = (
                 clear[0].title
                 if kind.tests <= _NAMED and clear[0].title
-                else f"{some:,} of {kind.tests:,} {claim.said}"
+                else f"{n_clear:,} of {kind.tests:,} {claim.noun}"
             )
-            yield f"{what} ({'; '.join(named)})"
+            yield f"{label} ({'; '.join(named)})"
 
     def _without_claims(self) -> Verdict:
         """The verdict where nothing that could change it is clear: the numbers rule a bias out, or do not."""
@@ -249,15 +253,15 @@ class _Judged:
         step = next((doubt.next for doubt in grounds.doubts if doubt.next), None)
         if step is None and most is not None and most.limit is not None:
             step = f"--limit {most.limit} {most.options}".strip()
-        told = [*self._standing, nothing + (f", but {reasons}" if reasons else ""), most.why if most else ""]
+        clauses = [*self._standing, nothing + (f", but {reasons}" if reasons else ""), most.why if most else ""]
         return Verdict(
-            VerdictKind.CANNOT if beyond else VerdictKind.FEW, self._sentence(*told), self.kinds, None, parts, step
+            VerdictKind.CANNOT if beyond else VerdictKind.FEW, self._sentence(*clauses), self.kinds, None, parts, step
         )
 
 
-def _some(told: Sequence[str]) -> list[str]:
+def _some(texts: Sequence[str]) -> list[str]:
     """The first of them, and how many more there are."""
-    return [*told[:_NAMED], *([f"{len(told) - _NAMED} more"] if len(told) > _NAMED else [])]
+    return [*texts[:_NAMED], *([f"{len(texts) - _NAMED} more"] if len(texts) > _NAMED else [])]
 
 
 def _signed(value: float) -> str:
@@ -266,33 +270,33 @@ def _signed(value: float) -> str:
 
 def _not_ruled_out(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -> list[VerdictPart]:
     """The decisive numbers whose intervals do not rule out every relevant bias."""
-    claims = {claim.of: claim for claim in probe.claims}
-    own = [
-        (claims[kind], each)
-        for each in probe.decisive(findings.estimates)
-        for kind in [probe.family_of(each.metric, each.group)]
-        if kind in claims and claims[kind].family and not probe.part_keys & each.group.keys()
+    claims = {claim.of: claim for claim in probe.claims.rules}
+    decisive = [
+        (claims[kind], estimate)
+        for estimate in probe.claims.decisive(findings.estimates)
+        for kind in [probe.claims.family_of(estimate.metric, estimate.group)]
+        if kind in claims and claims[kind].family and not probe.claims.part_keys & estimate.group.keys()
     ]
-    if not own:
+    if not decisive:
         return [VerdictPart(OPEN, "", {}, "no interval can rule a bias out")]
-    found = []
-    for claim, each in own:
-        where = f"the {probe.metric(each.metric).title} ({_say_group(findings, probe, each)})"
-        if why := _open(claim, each, settings):
-            found.append(VerdictPart(OPEN, each.metric, dict(each.group), f"{where} {why}"))
-    return found
+    parts = []
+    for claim, estimate in decisive:
+        label = f"the {probe.metric(estimate.metric).title} ({_say_group(findings, probe, estimate)})"
+        if reason := _open(claim, estimate, settings):
+            parts.append(VerdictPart(OPEN, estimate.metric, dict(estimate.group), f"{label} {reason}"))
+    return parts
 
 
-def _open(claim: ClaimRule, each: Estimate, settings: Mapping[str, Any]) -> str:
+def _open(claim: ClaimRule, estimate: Estimate, settings: Mapping[str, Any]) -> str:
     """Why an interval does not rule out every relevant bias; empty if it does."""
-    if each.value is None:
+    if estimate.value is None:
         return "is undefined"
-    if each.low is None or each.high is None:
+    if estimate.low is None or estimate.high is None:
         return "has no interval that can rule a bias out"
     allowed = float(settings.get("ruled_out", claim.ruled_out)) if claim.ruled_out else 0.0
-    neutral = _neutral(claim, each)
-    low_is_far = not claim.above_floor and neutral - each.low > each.high - neutral
-    far = each.low if low_is_far else each.high
+    neutral = _neutral(claim, estimate)
+    low_is_far = not claim.above_floor and neutral - estimate.low > estimate.high - neutral
+    far = estimate.low if low_is_far else estimate.high
     if abs(far - neutral) <= (allowed or ENOUGH * _smallest(claim, settings)):
         return ""
     return f"could be as large as {_signed(far)}"
@@ -309,24 +313,24 @@ def claimed_changes(
     """
     named = {f"table {name}": table for name, table in tables.items()}
     q_of = {name: [_number(row["q"]) for row in table.records()] for name, table in named.items() if _tested(table)}
-    for each, family in zip(changes, families, strict=True):
+    for change, family in zip(changes, families, strict=True):
         if family is not None:
-            q_of.setdefault(family, []).append(each.q)
+            q_of.setdefault(family, []).append(change.q)
     least = _least(q_of)
     marked = [
-        each if family is None else replace(each, claimed=_is_claimed(each.q, least[family]))
-        for each, family in zip(changes, families, strict=True)
+        change if family is None else replace(change, claimed=_is_claimed(change.q, least[family]))
+        for change, family in zip(changes, families, strict=True)
     ]
-    found = {}
+    marked_tables = {}
     for name, table in tables.items():
         rows = {
-            (name, place): claimed
-            for place, row in enumerate(table.records())
+            (name, index): claimed
+            for index, row in enumerate(table.records())
             if _tested(table)
             if (claimed := _is_claimed(_number(row["q"]), least[f"table {name}"])) is not None
         }
-        found[name] = _marked(table, name, {}, rows) if _tested(table) else table
-    return marked, found
+        marked_tables[name] = _marked(table, name, {}, rows) if _tested(table) else table
+    return marked, marked_tables
 
 
 def _tested(table: Table) -> bool:
@@ -335,7 +339,7 @@ def _tested(table: Table) -> bool:
 
 def _least(q_of: Mapping[str, Sequence[float | None]]) -> dict[str, float | None]:
     """The smallest q of every family after Holm's correction; None if nothing was tested."""
-    least = [min((q for q in own if q is not None), default=np.nan) for own in q_of.values()]
+    least = [min((q for q in q_values if q is not None), default=np.nan) for q_values in q_of.values()]
     corrected = holm(np.array(least, np.float64)).tolist()
     return {of: _tidied(each) if each == each else None for of, each in zip(q_of, corrected, strict=True)}
 
@@ -350,23 +354,25 @@ def _is_claimed(q: float | None, least: float | None) -> bool | None:
 
 def corrected(estimates: Sequence[Estimate], families: Sequence[str | None]) -> list[Estimate]:
     """The estimates with q, corrected over all of the same family that have a p; None means no family."""
-    places_of: dict[str, list[int]] = {}
-    for place, (each, family) in enumerate(zip(estimates, families, strict=True)):
-        if each.p is not None and family is not None:
-            places_of.setdefault(family, []).append(place)
-    found = list(estimates)
-    for places in places_of.values():
-        for place, q in zip(places, _q([estimates[place].p for place in places]).tolist(), strict=True):
-            found[place] = replace(found[place], q=q)
-    return found
+    indices_of: dict[str, list[int]] = {}
+    for index, (estimate, family) in enumerate(zip(estimates, families, strict=True)):
+        if estimate.p is not None and family is not None:
+            indices_of.setdefault(family, []).append(index)
+    corrected_estimates = list(estimates)
+    for indices in indices_of.values():
+        for index, q in zip(indices, _q([estimates[index].p for index in indices]).tolist(), strict=True):
+            corrected_estimates[index] = replace(corrected_estimates[index], q=q)
+    return corrected_estimates
 
 
 def corrected_table(table: Table) -> Table:
     """The table with its column q, corrected over all of its rows that have a p."""
     p, q = (list(table.columns).index(name) for name in ("p", "q"))
-    found = _q([row[p] for row in table.rows]).tolist()
-    both = zip(table.rows, found, strict=True)
-    return replace(table, rows=[[*row[:q], own if np.isfinite(own) else None, *row[q + 1 :]] for row, own in both])
+    q_values = _q([row[p] for row in table.rows]).tolist()
+    both = zip(table.rows, q_values, strict=True)
+    return replace(
+        table, rows=[[*row[:q], value if np.isfinite(value) else None, *row[q + 1 :]] for row, value in both]
+    )
 
 
 def _q(p: Sequence[Cell]) -> NDArray[np.float64]:

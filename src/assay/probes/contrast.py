@@ -96,10 +96,10 @@ def change_of(
     def difference(seen: Callable[[Any], Any], span: float) -> Estimate:
         """The difference of a function of the two values, at most `span`."""
         value = float(seen(values[1]) - seen(values[0]))
-        found = Estimate(metric.id, group, _tidy(value), n=n, note=note)
+        estimate = Estimate(metric.id, group, _tidy(value), n=n, note=note)
         if replicates is None or interval is None:
-            return found
-        return _between(found, interval(value, seen(replicates[1]) - seen(replicates[0]), (-span, span)))
+            return estimate
+        return _between(estimate, interval(value, seen(replicates[1]) - seen(replicates[0]), (-span, span)))
 
     low, high = metric.bounds
     change = difference(lambda value: value, high - low)
@@ -119,11 +119,11 @@ def _no_width(value: float, replicates: Array, bounds: Bounds) -> tuple[float, f
     return value, value
 
 
-def _between(found: Estimate, ends: tuple[Any, Any]) -> Estimate:
+def _between(estimate: Estimate, ends: tuple[Any, Any]) -> Estimate:
     low, high = (_tidy(float(end)) for end in ends)
     if low is None or high is None:
-        return replace(found, note=found.note or "no interval: undefined in most resamples")
-    return replace(found, low=low, high=high)
+        return replace(estimate, note=estimate.note or "no interval: undefined in most resamples")
+    return replace(estimate, low=low, high=high)
 
 
 def _tidy(value: float) -> float | None:

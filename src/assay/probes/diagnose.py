@@ -95,9 +95,9 @@ def ties_of(leads: Array) -> Ties | None:
     return Ties(exact, near, len(decided)) if len(decided) else None
 
 
-def all_ties(some: Sequence[Ties | None]) -> Ties | None:
-    known = [own for own in some if own is not None]
-    return Ties(*(sum(getattr(own, key) for own in known) for key in ("exact", "near", "n"))) if known else None
+def all_ties(counted: Sequence[Ties | None]) -> Ties | None:
+    present = [ties for ties in counted if ties is not None]
+    return Ties(*(sum(getattr(ties, key) for ties in present) for key in ("exact", "near", "n"))) if present else None
 
 
 def leads(scores: Array) -> Array:
@@ -127,52 +127,52 @@ def diagnosed(
 ) -> Diagnosis:
     """A diagnosis with its verdict; `missing` has the reason for everything that may be missing."""
     tested = _corrected(places)
-    found = {"places": tested or None, "exchanged": exchanged or None, "ties": ties, "negation": negation}
-    reasons = {key: missing[key] for key in KEYS if found[key] is None}
-    told = [] if thresholds is None else following(tested, exchanged, thresholds)
-    if told:
-        why = f"{FOLLOWS}: {'; '.join(told)}"
+    parts = {"places": tested or None, "exchanged": exchanged or None, "ties": ties, "negation": negation}
+    reasons = {key: missing[key] for key in KEYS if parts[key] is None}
+    signs = [] if thresholds is None else following(tested, exchanged, thresholds)
+    if signs:
+        sentence = f"{FOLLOWS}: {'; '.join(signs)}"
     elif tested or exchanged:
-        why = _not_following(tested, exchanged, thresholds)
+        sentence = _not_following(tested, exchanged, thresholds)
     else:
-        why = f"places were not tested: {reasons['places']}"
-    return Diagnosis(bool(told), why, tested or None, exchanged or None, ties, negation, reasons)
+        sentence = f"places were not tested: {reasons['places']}"
+    return Diagnosis(bool(signs), sentence, tested or None, exchanged or None, ties, negation, reasons)
 
 
 def _corrected(places: Sequence[PositionShare]) -> list[PositionShare]:
     """With q over all places of the run."""
-    q = benjamini_hochberg(np.array([np.nan if place.p is None else place.p for place in places], np.float64))
-    return [replace(each, q=_probability(own)) for each, own in zip(places, q.tolist(), strict=True)]
+    q_values = benjamini_hochberg(np.array([np.nan if place.p is None else place.p for place in places], np.float64))
+    return [replace(place, q=_probability(q)) for place, q in zip(places, q_values.tolist(), strict=True)]
 
 
 def following(
     places: Sequence[PositionShare], exchanged: Sequence[SwappedPairs], thresholds: PositionThresholds
 ) -> list[str]:
     """Why answers follow the place, if they do; places have a q."""
-    told = [
-        f"{place.said} got {format_share(place.share)} of {format_count(place.n)} answers, "
-        f"{format_share(place.expected)} were expected (q {format_p_equals(place.q)})"
-        for place in places
-        if place.excess >= thresholds.place_excess and place.q is not None and place.q <= CLEAR
+    reasons = [
+        f"{position.said} got {format_share(position.share)} of {format_count(position.n)} answers, "
+        f"{format_share(position.expected)} were expected (q {format_p_equals(position.q)})"
+        for position in places
+        if position.excess >= thresholds.place_excess and position.q is not None and position.q <= CLEAR
     ]
-    return told + [
-        f"{_same(each)}, although every option had moved"
-        for each in exchanged
-        if each.n >= FEWEST_PAIRS and each.share >= thresholds.place_same
+    return reasons + [
+        f"{_same(pairs)}, although every option had moved"
+        for pairs in exchanged
+        if pairs.n >= FEWEST_PAIRS and pairs.share >= thresholds.place_same
     ]
 
 
 def _not_following(
     places: Sequence[PositionShare], exchanged: Sequence[SwappedPairs], thresholds: PositionThresholds | None
 ) -> str:
-    told = []
+    reasons = []
     if places:
         most = max(places, key=lambda each: each.excess)
         got = f"{most.said} got {format_share(most.share)} of answers, {format_share(most.expected)} were expected"
-        told.append(f"{got}{_how_clearly(most, thresholds)}")
+        reasons.append(f"{got}{_how_clearly(most, thresholds)}")
     if exchanged:
-        told.append(_same(max(exchanged, key=lambda each: each.share)))
-    return f"answers do not follow the option's place ({'; '.join(told)})"
+        reasons.append(_same(max(exchanged, key=lambda each: each.share)))
+    return f"answers do not follow the option's place ({'; '.join(reasons)})"
 
 
 def _how_clearly(most: PositionShare, thresholds: PositionThresholds | None) -> str:
@@ -185,6 +185,8 @@ def _how_clearly(most: PositionShare, thresholds: PositionThresholds | None) -> 
     return f": clearly more, q {format_p_equals(most.q)}{limit}"
 
 
-def _same(each: SwappedPairs) -> str:
-    where = f" in {each.part}" if each.part else ""
-    return f"the same place was chosen in {format_share(each.share)} of {format_count(each.n)} exchanged pairs{where}"
+def _same(pairs: SwappedPairs) -> str:
+    in_part = f" in {pairs.part}" if pairs.part else ""
+    return (
+        f"the same place was chosen in {format_share(pairs.share)} of {format_count(pairs.n)} exchanged pairs{in_part}"
+    )

@@ -53,9 +53,9 @@ class ListedQuestion(NamedTuple):
     options: tuple[str, ...]
 
 
-def answer_mode_for(wanted: str, ask: Ask) -> str:
+def answer_mode_for(mode_wanted: str, ask: Ask) -> str:
     """How an endpoint is asked: in the best way, or in the one that the setting `answer` names."""
-    way = ask.ways[0] if wanted == "auto" else wanted
+    way = ask.ways[0] if mode_wanted == "auto" else mode_wanted
     if way not in ask.ways:
         problem = f"this endpoint does not support answer={way}; it supports {', '.join(ask.ways)}."
         remedy = "`assay doctor --model api:NAME@URL` shows why."
@@ -101,37 +101,40 @@ class QuestionFormat:
     @property
     def content(self) -> list[Any]:
         """Everything that determines the answers, for digests."""
-        drawn = self.samples if self.ability == "sample" else 1
-        return [self.way, drawn, self.tokens, self.chat, *([] if self.listed else ["not listed"])]
+        n_samples = self.samples if self.ability == "sample" else 1
+        return [self.way, n_samples, self.tokens, self.chat, *([] if self.listed else ["not listed"])]
 
-    def query(self, asked: ListedQuestion) -> ChoiceQuery | TextQuery:
-        return ListedQuery(*asked) if self.ability == "listed" else self.worded(asked)  # the endpoint's dialect lists
+    def query(self, question: ListedQuestion) -> ChoiceQuery | TextQuery:
+        if self.ability == "listed":
+            return ListedQuery(*question)  # the endpoint's dialect lists the options
+        return self.worded(question)
 
-    def worded(self, asked: ListedQuestion) -> ChoiceQuery | TextQuery:
+    def worded(self, question: ListedQuestion) -> ChoiceQuery | TextQuery:
         """A question in words, even if an endpoint's dialect lists the options."""
-        words = with_lettered_options(asked.question, asked.options) if self.listed else without_options(asked.question)
+        text, options = question.question, question.options
+        words = with_lettered_options(text, options) if self.listed else without_options(text)
         if self.ability in ("choice", "listed"):
-            return ChoiceQuery(asked.context, words, letters_for(asked.options))
-        prompt = user_message(asked.context, words)
+            return ChoiceQuery(question.context, words, letters_for(options))
+        prompt = user_message(question.context, words)
         return (
             SampleQuery(prompt, self.tokens, None, self.samples)
             if self.ability == "sample"
             else TextQuery(prompt, self.tokens)
         )
 
-    def columns(self, asked: Sequence[ListedQuestion]) -> QueryColumns:
-        return columns_of([self.query(each) for each in asked], self.ability, self.way, chat=self.chat)
+    def columns(self, questions: Sequence[ListedQuestion]) -> QueryColumns:
+        return columns_of([self.query(each) for each in questions], self.ability, self.way, chat=self.chat)
 
-    def told(self, asked: ListedQuestion) -> str:
+    def told(self, question: ListedQuestion) -> str:
         """A question for people to read: in words, or by field if the endpoint takes fields."""
-        return readable_fields(asked) if self.way in FIELD_MODES else self.worded(asked).prompt
+        return readable_fields(question) if self.way in FIELD_MODES else self.worded(question).prompt
 
-    def prompt(self, asked: ListedQuestion, form: str) -> PromptRecord:
+    def prompt(self, question: ListedQuestion, form: str) -> PromptRecord:
         """How questions are asked, for run.json: one of them, and the digest of the words around all."""
-        slots = tuple(f"{{{place}}}" for place in range(len(asked.options)))
+        slots = tuple(f"{{{position}}}" for position in range(len(question.options)))
         around = self.told(ListedQuestion("{context}", "{question}", slots))
-        plain = self.told(asked) if self.way in FIELD_MODES else self.worded(asked).plain
-        return PromptRecord(form, self.told(asked), plain, digest_of([form, around]))
+        plain = self.told(question) if self.way in FIELD_MODES else self.worded(question).plain
+        return PromptRecord(form, self.told(question), plain, digest_of([form, around]))
 
     def shares(self, answers: Answers, options: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
         """The probability of every option (row, option); a row sums to 1, or to less if an answer names no option.
@@ -197,7 +200,7 @@ def question_format_for(
     return QuestionFormat("" if scored else "text", 1, tokens or TOKENS_HERE[listed], chat, listed)
 
 
-def readable_fields(asked: ListedQuestion) -> str:
+def readable_fields(question: ListedQuestion) -> str:
     """A question that is asked in fields, for people to read.
 
     >>> print(readable_fields(ListedQuestion("", "Who slept?", ("Ann", "Bo"))))
@@ -207,7 +210,7 @@ def readable_fields(asked: ListedQuestion) -> str:
     Ann
     Bo
     """
-    parts = ("context", asked.context), ("question", asked.question), ("options", "\n".join(asked.options))
+    parts = ("context", question.context), ("question", question.question), ("options", "\n".join(question.options))
     return "\n".join(f"[{name}]\n{text}" for name, text in parts if text)
 
 
@@ -261,21 +264,21 @@ def columns_of(queries: Sequence[Any], ability: str, way: str, *, chat: bool) ->
 # --- scores of a causal model: sums over tokens, or means, since options differ in length
 
 
-def option_scores(answers: Answers, how: str, options: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
+def option_scores(answers: Answers, likelihood: str, options: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
     """The options' scores (row, option), normalised by the setting `likelihood`; NaN in rows that are unclear.
 
     `options` returns the texts that a row has scores for. "sum" takes the scores of any model as they are.
     """
     scores: NDArray[np.float64] = answers["score"].astype(np.float64)
     scores[answers.status == Status.UNCLEAR] = np.nan
-    if how == "sum":
+    if likelihood == "sum":
         return scores
     if "tokens" not in answers.arrays:
-        problem = f"likelihood={how} is for causal language models; this model gives no likelihoods."
+        problem = f"likelihood={likelihood} is for causal language models; this model gives no likelihoods."
         remedy = "Leave it out, or use --set likelihood=sum."
         raise UsageError(problem, remedy, code="unsupported", key="likelihood")
     lengths: Any = answers["tokens"]
-    if how == "byte":
+    if likelihood == "byte":
         lengths = [[len(option.encode()) for option in options(row)] for row in range(len(answers))]
     normalised: NDArray[np.float64] = scores / np.array(lengths)
     return normalised

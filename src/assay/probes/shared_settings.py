@@ -14,8 +14,8 @@ def draws_setting(help: str) -> Any:
 
 
 def answer_setting(auto: str = "the first of these that the endpoint supports") -> Any:
-    said = f"for endpoints: where an option's probability comes from; auto: {auto}"
-    return setting("auto", said, choices=("auto", *ANSWER_MODES))
+    description = f"for endpoints: where an option's probability comes from; auto: {auto}"
+    return setting("auto", description, choices=("auto", *ANSWER_MODES))
 
 
 def samples_setting() -> Any:
@@ -23,17 +23,17 @@ def samples_setting() -> Any:
 
 
 def tokens_setting(least: str) -> Any:
-    said = f"the most tokens of a written answer, including reasoning ({least}; for endpoints 512)"
-    return setting(None, said, least=1, example="512")
+    description = f"the most tokens of a written answer, including reasoning ({least}; for endpoints 512)"
+    return setting(None, description, least=1, example="512")
 
 
 def chat_setting() -> Any:
     return setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))
 
 
-def share_setting(default: float, said: str) -> Any:
+def share_setting(default: float, description: str) -> Any:
     """A setting that is a share of the answers."""
-    return setting(default, said, least=0, most=1, real=True, example=f"{default:g}")
+    return setting(default, description, least=0, most=1, real=True, example=f"{default:g}")
 
 
 def unusable_setting() -> Any:
@@ -54,5 +54,5 @@ def same_setting() -> Any:
 
 def ruled_out_setting(default: float) -> Any:
     """The field of a probe's settings that sets `Claim.ruled_out`."""
-    said = "the largest bias that “no clear bias” may leave open"
-    return setting(default, said, least=0, most=2, real=True, example=f"{default:g}")
+    description = "the largest bias that “no clear bias” may leave open"
+    return setting(default, description, least=0, most=2, real=True, example=f"{default:g}")

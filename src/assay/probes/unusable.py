@@ -47,30 +47,30 @@ def lost_by_status(unnamed: NDArray[np.integer[Any]], status: NDArray[np.integer
     return {kind: n for kind, n in number_of.items() if n}
 
 
-def unreadable(lost: Mapping[str, int], asked: int, most: float, step: str | None) -> Iterator[Unusable]:
+def unreadable(lost: Mapping[str, int], n_asked: int, most: float, step: str | None) -> Iterator[Unusable]:
     """The diagnosis where more than the share `most` of the answers say nothing; `step` are the options that help."""
-    if not asked or sum(lost.values()) <= most * asked:
+    if not n_asked or sum(lost.values()) <= most * n_asked:
         return
-    if lost.get("refused", 0) > most * asked:
-        why = f"the model refuses: {format_share(lost['refused'] / asked)} of its answers decline to choose"
-        yield Unusable("refuses", why, step)
+    if lost.get("refused", 0) > most * n_asked:
+        reason = f"the model refuses: {format_share(lost['refused'] / n_asked)} of its answers decline to choose"
+        yield Unusable("refuses", reason, step)
     else:
-        yield Unusable("unreadable", f"most answers cannot be read: {lost_in_words(lost, asked)}", step)
+        yield Unusable("unreadable", f"most answers cannot be read: {lost_in_words(lost, n_asked)}", step)
 
 
-def doubts(lost: Mapping[str, int], asked: int, step: str | None) -> Iterator[Doubt]:
+def doubts(lost: Mapping[str, int], n_asked: int, step: str | None) -> Iterator[Doubt]:
     """Why "no clear bias" cannot be given: more than a tenth of the answers say nothing."""
-    if asked and sum(lost.values()) > SOME_UNUSABLE * asked:
-        yield Doubt(lost_in_words(lost, asked), step)
+    if n_asked and sum(lost.values()) > SOME_UNUSABLE * n_asked:
+        yield Doubt(lost_in_words(lost, n_asked), step)
 
 
-def lost_in_words(lost: Mapping[str, int], asked: int) -> str:
+def lost_in_words(lost: Mapping[str, int], n_asked: int) -> str:
     kind, most = max(lost.items(), key=lambda kind: kind[1])
     total = sum(lost.values())
     if most == total:
-        return f"{format_share(most / asked)} of {format_count(asked)} answers are {LOST[kind]}"
-    some = f"{format_share(total / asked)} of {format_count(asked)} answers"
-    return f"{some} are refused, cut off, empty, tied or not understood, most of them {LOST[kind]}"
+        return f"{format_share(most / n_asked)} of {format_count(n_asked)} answers are {LOST[kind]}"
+    share = f"{format_share(total / n_asked)} of {format_count(n_asked)} answers"
+    return f"{share} are refused, cut off, empty, tied or not understood, most of them {LOST[kind]}"
 
 
 def readable_with(lost: Mapping[str, int], *, tokens: int, answer: str, listed: str | None = None) -> str | None:

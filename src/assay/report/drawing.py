@@ -56,9 +56,9 @@ def scale_for(values: Iterable[float | None], *, signed: bool = False) -> Scale:
     >>> scale_for([-0.012, 0.004]), scale_for([0.12, None], signed=True)
     (Scale(low=-0.02, high=0.02), Scale(low=-0.2, high=0.2))
     """
-    known = [value for value in values if value is not None]
-    end = _round_up(max((abs(value) for value in known), default=0.0))
-    return Scale(-end if signed or any(value < 0 for value in known) else 0.0, end)
+    defined = [value for value in values if value is not None]
+    end = _round_up(max((abs(value) for value in defined), default=0.0))
+    return Scale(-end if signed or any(value < 0 for value in defined) else 0.0, end)
 
 
 def _round_up(value: float) -> float:
@@ -129,21 +129,21 @@ def draw_scatter(block: Scatter) -> ScatterLayout:
     for point in block.points:
         groups.setdefault(point.group, []).append(point)
     step = -(-len(block.points) // MOST_POINTS)
-    shown = [point for points in groups.values() for point in points[::step]]
+    sampled = [point for points in groups.values() for point in points[::step]]
     marks = group_marks(list(groups))
-    own = [group for group in groups if marks[group].shape in SHAPES]
-    legend = [(group, marks[group], len(groups[group])) for group in own]
-    others = [len(points) for group, points in groups.items() if group not in own]
+    marked = [group for group in groups if marks[group].shape in SHAPES]
+    legend = [(group, marks[group], len(groups[group])) for group in marked]
+    others = [len(points) for group, points in groups.items() if group not in marked]
     if others:
         legend.append((f"{len(others)} other groups", PointShape(_OTHERS), sum(others)))
-    keys = {group: own.index(group) if group in own else len(own) for group in groups}
-    spots = _into_box([(point.x, point.y) for point in shown])
+    keys = {group: marked.index(group) if group in marked else len(marked) for group in groups}
+    spots = _into_box([(point.x, point.y) for point in sampled])
     placed = [
         PlacedPoint(point.name, point.group, marks[point.group], x, y, keys[point.group])
-        for point, (x, y) in zip(shown, spots, strict=True)
+        for point, (x, y) in zip(sampled, spots, strict=True)
     ]
-    data = Table(("group", "name", "x", "y"), [[point.group, point.name, point.x, point.y] for point in shown])
-    return ScatterLayout(placed, legend, len(block.points) - len(shown), data)
+    data = Table(("group", "name", "x", "y"), [[point.group, point.name, point.x, point.y] for point in sampled])
+    return ScatterLayout(placed, legend, len(block.points) - len(sampled), data)
 
 
 def group_marks(groups: Sequence[str]) -> Mapping[str, PointShape]:
@@ -250,14 +250,14 @@ class HeatMapLayout:
     @property
     def paths(self) -> list[tuple[str, str]]:
         """For each colour that is used, its class (h-5 to h5, pale ones with pale) and the cells that have it."""
-        found: dict[str, list[str]] = {}
+        cells_by_colour: dict[str, list[str]] = {}
         for (i, row), (j, column) in product(enumerate(self.rows), enumerate(self.columns)):
             value = self.block.cells.get((row, column))
             if value is not None:
                 x, y, wide = self.left + self.across * j, self.top + CELL * i, self.across - 1
                 colour = f"h{step(value, self.end)}{' pale' if self._pale(row, column) else ''}"
-                found.setdefault(colour, []).append(f"M{x:.0f} {y:.0f}h{wide}v14h-{wide}z")
-        return [(colour, "".join(cells)) for colour, cells in sorted(found.items())]
+                cells_by_colour.setdefault(colour, []).append(f"M{x:.0f} {y:.0f}h{wide}v14h-{wide}z")
+        return [(colour, "".join(cells)) for colour, cells in sorted(cells_by_colour.items())]
 
     def _pale(self, row: str, column: str) -> bool:
         """Whether a value is not distinguishable from chance, or has a small n."""
@@ -267,11 +267,11 @@ class HeatMapLayout:
     @property
     def why_pale(self) -> str:
         """What pale squares mean; empty if there are none."""
-        drawn = [place for place in product(self.rows, self.columns) if place in self.block.cells]
-        unclear = any(place in self.block.unclear for place in drawn)
-        few = any(self._pale(*place) for place in drawn if place not in self.block.unclear)
-        said = ["not distinguishable from chance"] * unclear + [f"n below {FEW}"] * few
-        return ", or ".join(said)
+        cells = [cell for cell in product(self.rows, self.columns) if cell in self.block.cells]
+        unclear = any(cell in self.block.unclear for cell in cells)
+        is_few = any(self._pale(*cell) for cell in cells if cell not in self.block.unclear)
+        reasons = ["not distinguishable from chance"] * unclear + [f"n below {FEW}"] * is_few
+        return ", or ".join(reasons)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -288,19 +288,17 @@ class HeatMapLayout:
 
     def _rounded(self, numbers: Mapping[tuple[str, str], float | None]) -> list[list[float | None]]:
         """Numbers rounded to what readers see; counts are exact."""
-        drawn = [[numbers.get((row, column)) for column in self.columns] for row in self.rows]
-        return [[None if v is None else int(v) if v == int(v) else float(f"{v:.4g}") for v in row] for row in drawn]
+        grid = [[numbers.get((row, column)) for column in self.columns] for row in self.rows]
+        return [[None if v is None else int(v) if v == int(v) else float(f"{v:.4g}") for v in row] for row in grid]
 
     @property
     def table(self) -> Table:
         """The map as a long table."""
         block = self.block
         heads = [name.replace(" ", "_") for name in (block.row, block.column, block.value)]
-        places = [place for place in product(self.rows, self.columns) if place in block.cells]
+        places = [cell for cell in product(self.rows, self.columns) if cell in block.cells]
         numbers = [block.cells, *block.beside.values()]
-        return Table(
-            (*heads, *block.beside), [[*place, *(number.get(place) for number in numbers)] for place in places]
-        )
+        return Table((*heads, *block.beside), [[*cell, *(number.get(cell) for number in numbers)] for cell in places])
 
 
 def _room(labels: Sequence[str], longest: int) -> float:
@@ -328,15 +326,19 @@ def draw_heat(block: HeatMap) -> HeatMapLayout | None:
     if not cells:
         return None
     rows, columns = (list(dict.fromkeys(key[side] for key in cells)) for side in (0, 1))
-    kept, shown = _strongest(rows, 0, cells), _strongest(columns, 1, cells)
-    matrix = np.array([[cells.get((row, column), np.nan) for column in shown] for row in kept], np.float64)
-    kept = [kept[i] for i in similar_first(matrix)]
+    drawn_rows, drawn_columns = _strongest(rows, 0, cells), _strongest(columns, 1, cells)
+    matrix = np.array(
+        [[cells.get((row, column), np.nan) for column in drawn_columns] for row in drawn_rows], np.float64
+    )
+    drawn_rows = [drawn_rows[i] for i in similar_first(matrix)]
     if block.columns is None:
-        shown = [shown[j] for j in similar_first(matrix.T)]
+        drawn_columns = [drawn_columns[j] for j in similar_first(matrix.T)]
     else:
-        shown.sort(key=list(block.columns).index)
+        drawn_columns.sort(key=list(block.columns).index)
     end = scale_for(cells.values() if block.reach is None else block.reach).high
-    return HeatMapLayout(block, kept, shown, end, (len(rows) - len(kept), len(columns) - len(shown)))
+    return HeatMapLayout(
+        block, drawn_rows, drawn_columns, end, (len(rows) - len(drawn_rows), len(columns) - len(drawn_columns))
+    )
 
 
 def _strongest(names: Sequence[str], side: int, cells: Mapping[tuple[str, str], float]) -> list[str]:
@@ -345,8 +347,8 @@ def _strongest(names: Sequence[str], side: int, cells: Mapping[tuple[str, str], 
     largest: dict[str, float] = {}
     for key, value in cells.items():
         largest[key[side]] = max(largest.get(key[side], 0.0), abs(value))
-    kept = set(sorted(names, key=lambda name: -largest[name])[:MOST])
-    return [name for name in names if name in kept]
+    strongest = set(sorted(names, key=lambda name: -largest[name])[:MOST])
+    return [name for name in names if name in strongest]
 
 
 def similar_first(matrix: NDArray[np.float64]) -> list[int]:
@@ -360,6 +362,6 @@ def similar_first(matrix: NDArray[np.float64]) -> list[int]:
     from scipy.cluster.hierarchy import leaves_list, linkage  # takes a second to import
     from scipy.spatial.distance import pdist
 
-    known = np.where(np.isfinite(matrix), matrix, 0.0)
-    tree = linkage(pdist(known), "average", optimal_ordering=True)
+    values = np.where(np.isfinite(matrix), matrix, 0.0)
+    tree = linkage(pdist(values), "average", optimal_ordering=True)
     return [int(leaf) for leaf in leaves_list(tree)]

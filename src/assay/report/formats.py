@@ -11,9 +11,10 @@ from typing import Any
 from assay.errors import UsageError
 from assay.presentation.elements import HeadlineEstimate, Presentation
 from assay.presentation.leaderboard import Leaderboard
-from assay.probes import metric_named, present
+from assay.probes import metric_named
 from assay.report.headline import estimates_table
 from assay.report.markdown import cautions, citations, escaped, fenced, findings, markdown_report
+from assay.report.run_summary import RunSummary
 from assay.report.shared import in_order, recorded_facts
 from assay.results.findings import Cell
 from assay.results.formatting import format_estimate_interval, percent, plural, without_folders
@@ -32,11 +33,11 @@ def model_card(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
             "Name the folder of one model's runs.",
             code="unsupported",
         )
-    shown = [present(run) for run in runs]
-    results = [result for run, own in zip(runs, shown, strict=True) for result in _results(run, own)]
+    summaries = [RunSummary.of(run) for run in runs]
+    results = [result for summary in summaries for result in _results(summary.run, summary.shown)]
     index = {"model-index": [{"name": model_id(runs[0]), "results": results}]}
     metadata = f"---\n{to_yaml(index)}---\n\n" if results else ""  # the hub refuses an index without results
-    return metadata + "\n".join(_section(runs, shown)) + "\n"
+    return metadata + "\n".join(_section(summaries)) + "\n"
 
 
 def model_id(run: Run) -> str:
@@ -50,13 +51,13 @@ def model_id(run: Run) -> str:
 
 def _results(run: Run, shown: Presentation) -> list[dict[str, Any]]:
     """The defined headline estimates by task and part of the data; an undefined one cannot be in an index."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    metrics_of: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for score in shown.scorecard.scores:
         if score.estimate.value is not None:
-            found.setdefault((score.task, *score.part), []).append(_metric(run.probe, score))
+            metrics_of.setdefault((score.task, *score.part), []).append(_metric(run.probe, score))
     results = []
-    for (task, config, said), metrics in found.items():
-        data_set: dict[str, Any] = {"type": shown.data_set, "name": f"{shown.name}, {said}" if said else shown.name}
+    for (task, config, part), metrics in metrics_of.items():
+        data_set: dict[str, Any] = {"type": shown.data_set, "name": f"{shown.name}, {part}" if part else shown.name}
         if config:
             data_set["config"] = config
         args = {key: value for key in ("preset", "limit", "seed") if (value := getattr(run.info, key)) is not None}
@@ -67,36 +68,44 @@ def _results(run: Run, shown: Presentation) -> list[dict[str, Any]]:
 
 
 def _metric(probe: str, score: HeadlineEstimate) -> dict[str, Any]:
-    e = score.estimate
-    named = f"{metric_named(probe, e.metric).title}, {score.said}"
-    if e.low is not None:
-        named += f" ({percent(e.level)} interval {format_estimate_interval(e)})"
+    estimate = score.estimate
+    named = f"{metric_named(probe, estimate.metric).title}, {score.said}"
+    if estimate.low is not None:
+        named += f" ({percent(estimate.level)} interval {format_estimate_interval(estimate)})"
     names = ("corrected", "low", "high", "level", "n", "p", "q", "floor")
-    numbers = {name: getattr(e, name) for name in names}
+    numbers = {name: getattr(estimate, name) for name in names}
     args = {key: _rounded(number) for key, number in numbers.items() if number is not None}
-    return {"type": e.metric, "value": _rounded(e.value), "name": named, "args": {**args, "group": dict(e.group)}}
+    return {
+        "type": estimate.metric,
+        "value": _rounded(estimate.value),
+        "name": named,
+        "args": {**args, "group": dict(estimate.group)},
+    }
 
 
 def _rounded(number: float | None) -> float | int | None:
     return number if number is None or isinstance(number, int) else float(f"{number:.6g}")
 
 
-def _section(runs: Sequence[Run], shown: Sequence[Presentation]) -> list[str]:
+def _section(summaries: Sequence[RunSummary]) -> list[str]:
+    runs, presentations = [summary.run for summary in summaries], [summary.shown for summary in summaries]
     lines = ["## Bias evaluation (assay)", ""]
-    for run, own in zip(runs, shown, strict=True):
-        asked = "" if run.questions is None else f" ({plural(run.questions, 'question')})"
-        lines += [f"### {escaped(own.name)}{asked}", "", *findings(run, own, "###")]
-        for metric in dict.fromkeys(estimate.metric for estimate in own.scorecard.estimates):
-            said = metric_named(run.probe, metric)
-            if said.meaning:
-                lines.append(f"- {escaped(said.title)}: {escaped(said.meaning)}.")
+    for summary in summaries:
+        run, scorecard = summary.run, summary.shown.scorecard
+        questions = "" if run.questions is None else f" ({plural(run.questions, 'question')})"
+        lines += [f"### {escaped(summary.shown.name)}{questions}", "", *findings(summary, "###")]
+        for metric in [
+            metric_named(run.probe, id) for id in dict.fromkeys(estimate.metric for estimate in scorecard.estimates)
+        ]:
+            if metric.meaning:
+                lines.append(f"- {escaped(metric.title)}: {escaped(metric.meaning)}.")
         lines.append("")
-    lines += ["Keep in mind:", "", *cautions(shown), ""]
+    lines += ["Keep in mind:", "", *cautions(presentations), ""]
     commands = list(dict.fromkeys(without_folders(run.info.command) for run in runs if run.info.command))
     if commands:
         lines += ["Made with:", "", *fenced("\n".join(commands)), ""]
     digests = [f"- {escaped(run.probe)}: findings.json, sha256 {run.findings_digest}" for run in runs]
-    return [*lines, *digests, "", "Cite:", "", *citations(runs, shown)]
+    return [*lines, *digests, "", "Cite:", "", *citations(runs, presentations)]
 
 
 def to_yaml(content: Mapping[str, Any]) -> str:
@@ -142,28 +151,34 @@ def json_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
 
     With several models, `leaderboards` has their ranks.
     """
-    each = [
+    reports = [
         {
             "run": name,
             "findings_sha256": run.findings_digest,
             "findings": json.loads(run.findings.to_json()),
-            "made": _portable({key: said[key] for key in _ESSENTIAL if key in said}),
+            "made": _portable({key: facts[key] for key in _ESSENTIAL if key in facts}),
         }
-        for name, run, said in zip(_names(runs), runs, (recorded_facts(run.info) for run in runs), strict=True)
+        for name, run, facts in zip(_names(runs), runs, (recorded_facts(run.info) for run in runs), strict=True)
     ]
     ranks = {"leaderboards": [board.as_json() for board in boards]} if boards else {}
-    return json.dumps({"schema": SCHEMA, **ranks, "runs": each}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return (
+        json.dumps({"schema": SCHEMA, **ranks, "runs": reports}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    )
 
 
 def csv_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
     """All estimates of all runs, one a row, with a column for each key of their groups; with `boards`, also the rank
     that the model has by this estimate. People open it in spreadsheets, so it has no formulas.
     """
-    every = [(name, run, e) for name, run in zip(_names(runs), runs, strict=True) for e in run.findings.estimates]
+    rows = [
+        (name, run, estimate)
+        for name, run in zip(_names(runs), runs, strict=True)
+        for estimate in run.findings.estimates
+    ]
     about: dict[str, list[Cell]] = {
-        "run": [name for name, _, _ in every],
-        "probe": [run.probe for _, run, _ in every],
-        "model": [run.model for _, run, _ in every],
+        "run": [name for name, _, _ in rows],
+        "probe": [run.probe for _, run, _ in rows],
+        "model": [run.model for _, run, _ in rows],
     }
     if boards:
         ranks = {
@@ -172,8 +187,8 @@ def csv_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
             for ranking in board.rankings
             for model in ranking.models
         }
-        about |= {"rank": [ranks.get((id(run), id(e)), "") for _, run, e in every]}
-    return estimates_table([e for _, _, e in every], about).for_spreadsheets().to_csv()
+        about |= {"rank": [ranks.get((id(run), id(estimate)), "") for _, run, estimate in rows]}
+    return estimates_table([estimate for _, _, estimate in rows], about).for_spreadsheets().to_csv()
 
 
 def _portable(value: Any) -> Any:

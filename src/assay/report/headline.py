@@ -16,6 +16,7 @@ from assay.presentation.elements import (
     MarkedCell,
     Paragraphs,
     RowGroup,
+    Scorecard,
     TableCell,
     TableColumn,
     TableRow,
@@ -25,8 +26,9 @@ from assay.probes import metric_named, run_names, say_group
 from assay.report.shared import lacks_interval
 from assay.results.findings import Cell, Estimate
 from assay.results.findings import Table as Data
-from assay.results.formatting import format_number, plural
+from assay.results.formatting import format_estimate_interval, format_number, plural
 from assay.results.run import Run
+from assay.results.verdict import Chance
 
 MOST_LINES = 400
 """Rows of the table of several models; its data have all."""
@@ -34,10 +36,10 @@ MOST_LINES = 400
 
 def by_metric(scores: Sequence[HeadlineEstimate]) -> dict[str, list[HeadlineEstimate]]:
     """Scores by their metric, both in order of appearance."""
-    found: dict[str, list[HeadlineEstimate]] = {}
+    scores_by_metric: dict[str, list[HeadlineEstimate]] = {}
     for score in scores:
-        found.setdefault(score.estimate.metric, []).append(score)
-    return found
+        scores_by_metric.setdefault(score.estimate.metric, []).append(score)
+    return scores_by_metric
 
 
 def estimates_block(
@@ -46,7 +48,7 @@ def estimates_block(
     """Estimates of a probe under the heads of their groups, which then have scales of their own; `level` is what
     intervals are called. Columns for which no estimate has anything are left out.
     """
-    every = [score.estimate for _, own in groups for score in own]
+    estimates = [score.estimate for _, members in groups for score in members]
     optional = {
         "corrected": TableColumn("corrected for chance", CellKind.NUMBER),
         "low": TableColumn(level, CellKind.INTERVAL),
@@ -54,7 +56,11 @@ def estimates_block(
         "p": TableColumn("p", CellKind.PROBABILITY),
         "q": TableColumn("q", CellKind.PROBABILITY),
     }
-    has = {key: column for key, column in optional.items() if any(getattr(e, key) is not None for e in every)}
+    has = {
+        key: column
+        for key, column in optional.items()
+        if any(getattr(estimate, key) is not None for estimate in estimates)
+    }
     headed = any(head for head, _ in groups)
     columns = [
         *(TableColumn("asked about", CellKind.TEXT), TableColumn("value", CellKind.NUMBER)),
@@ -63,17 +69,58 @@ def estimates_block(
     ]
 
     def row(score: HeadlineEstimate) -> TableRow:
-        e = score.estimate
-        unsure = lacks_interval(e) and "low" in has
-        cells: list[TableCell] = [score.said, MarkedCell(e.value, note=None if unsure else e.note), dot_of(e, probe)]
-        found: dict[str, TableCell] = {key: "" if (own := getattr(e, key)) is None else own for key in has}
+        estimate = score.estimate
+        unsure = lacks_interval(estimate) and "low" in has
+        cells: list[TableCell] = [
+            score.said,
+            MarkedCell(estimate.value, note=None if unsure else estimate.note),
+            dot_of(estimate, probe),
+        ]
+        optional_cells: dict[str, TableCell] = {
+            key: "" if (number := getattr(estimate, key)) is None else number for key in has
+        }
         if "low" in has:
-            found["low"] = MarkedCell((e.low, e.high), note=e.note if unsure else None)
-        cells += found.values()
-        return TableRow([*cells, e.n], score.examples)
+            optional_cells["low"] = MarkedCell((estimate.low, estimate.high), note=estimate.note if unsure else None)
+        cells += optional_cells.values()
+        return TableRow([*cells, estimate.n], score.examples)
 
-    rows = [RowGroup([row(score) for score in own], head) for head, own in groups]
+    rows = [RowGroup([row(score) for score in members], head) for head, members in groups]
     return DisplayTable(columns=columns, groups=rows, **chart)
+
+
+def scorecard_table(card: Scorecard, level: str, *, by_place: bool = False) -> DisplayTable:
+    """Headline estimates in full, for views that cannot draw; `level` is what their intervals are called.
+
+    With `by_place` the rows of a place are a group that names it once, and only the p that decides is shown.
+    """
+    decides = "q" if any(estimate.q is not None for estimate in card.estimates) else "p"
+    tests = [decides] if by_place else ["p", "q"]
+    columns = [
+        *(TableColumn(head, CellKind.TEXT) for head in ([*card.places, "metric"] if by_place else ["metric", "about"])),
+        TableColumn("value", CellKind.NUMBER),
+        TableColumn(level, CellKind.INTERVAL),
+        TableColumn("level", CellKind.NUMBER, over="chance"),
+        *(TableColumn(test, CellKind.PROBABILITY) for test in tests),
+        TableColumn("n", CellKind.COUNT),
+    ]
+
+    def row(estimate: Estimate, before: Sequence[str] = (), after: Sequence[str] = ()) -> TableRow:
+        unsure = lacks_interval(estimate)
+        clear = True if estimate.chance is Chance.ABOVE else None
+        cells: list[TableCell] = [*before, metric_named(card.probe, estimate.metric).title, *after]
+        cells.append(MarkedCell(estimate.value, clear, None if unsure else estimate.note))
+        cells.append(MarkedCell(format_estimate_interval(estimate), note=estimate.note if unsure else None))
+        numbers = (estimate.floor, *(getattr(estimate, test) for test in tests))
+        return TableRow([*cells, *("" if number is None else number for number in numbers), estimate.n])
+
+    if not by_place:
+        rows = [row(score.estimate, after=[score.said]) for score in card.scores]
+        return DisplayTable(columns=columns, groups=[RowGroup(rows)])
+    groups = []
+    for place, (first, *others) in groupby(card.scores, key=lambda score: tuple(score.place) or (score.said,)):
+        rows = [row(first.estimate, before=place), *(row(score.estimate, before=[""] * len(place)) for score in others)]
+        groups.append(RowGroup(rows))
+    return DisplayTable(title="Headline estimates", columns=columns, groups=groups)
 
 
 def dot_of(estimate: Estimate, probe: str) -> DotCell:
@@ -83,29 +130,34 @@ def dot_of(estimate: Estimate, probe: str) -> DotCell:
     e, hollow, neutral = estimate, estimate.could_be_chance, metric_named(probe, estimate.metric).neutral
     if e.corrected is None:
         return DotCell(e.value, e.low, e.high, e.floor, hollow=hollow, neutral=neutral)
-    told = f"The paper’s value is {format_number(e.value)}."
-    return DotCell(e.corrected, e.low, e.high, e.floor, e.value, hollow, told, neutral)
+    explanation = f"The paper’s value is {format_number(e.value)}."
+    return DotCell(e.corrected, e.low, e.high, e.floor, e.value, hollow, explanation, neutral)
 
 
 def estimates_across_runs(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Block:
     """The headline estimates that at least two runs of a probe have, model by model."""
     probe = runs[0].probe
-    found: dict[str, dict[str, list[tuple[str, Estimate]]]] = {}
+    by_group: dict[str, dict[str, list[tuple[str, Estimate]]]] = {}
     for name, estimates in zip(run_names(runs), headlines, strict=True):
-        for e in estimates:
-            found.setdefault(e.metric, {}).setdefault(say_group(probe, e.group), []).append((name, e))
+        for estimate in estimates:
+            by_group.setdefault(estimate.metric, {}).setdefault(say_group(probe, estimate.group), []).append(
+                (name, estimate)
+            )
     lines = [
-        (metric, said, name, e)
-        for metric, groups in found.items()
-        for said, own in groups.items()
-        if sum(e.value is not None for _, e in own) > 1
-        for name, e in own
+        (metric, about, name, estimate)
+        for metric, groups in by_group.items()
+        for about, members in groups.items()
+        if sum(estimate.value is not None for _, estimate in members) > 1
+        for name, estimate in members
     ]
     if not lines:
         return Paragraphs(["No estimate is defined in more than one of these runs."])
-    shown, left = lines[:MOST_LINES], len(lines) - MOST_LINES
+    lines_shown, n_omitted = lines[:MOST_LINES], len(lines) - MOST_LINES
     numbers = ("value", "corrected", "low", "high", "floor", "p", "q", "n")
-    data = [[metric, said, name, *(getattr(e, number) for number in numbers)] for metric, said, name, e in lines]
+    data = [
+        [metric, about, name, *(getattr(estimate, number) for number in numbers)]
+        for metric, about, name, estimate in lines
+    ]
     return DisplayTable(
         title="Headline numbers by model",
         how=[
@@ -128,12 +180,15 @@ def estimates_across_runs(runs: Sequence[Run], headlines: Sequence[Sequence[Esti
         ],
         groups=[
             RowGroup(
-                [TableRow([said, name, dot_of(e, probe), e.value, (e.low, e.high)]) for _, said, name, e in own],
+                [
+                    TableRow([about, name, dot_of(estimate, probe), estimate.value, (estimate.low, estimate.high)])
+                    for _, about, name, estimate in members
+                ],
                 metric_named(probe, metric).title,
             )
-            for metric, own in groupby(shown, key=itemgetter(0))
+            for metric, members in groupby(lines_shown, key=itemgetter(0))
         ],
-        after=[f"{plural(left, 'more row')}: see “Data as CSV” above."] if left > 0 else (),
+        after=[f"{plural(n_omitted, 'more row')}: see “Data as CSV” above."] if n_omitted > 0 else (),
     )
 
 
@@ -146,7 +201,7 @@ def estimates_table(estimates: Sequence[Estimate], before: Mapping[str, Sequence
     keys = list(dict.fromkeys(key for estimate in estimates for key in estimate.group))
     taken = {*more, "metric", *_NUMBERS}
     rows = [
-        [*own, e.metric, *map(e.group.get, keys), *(getattr(e, name) for name in _NUMBERS)]
-        for e, *own in zip(estimates, *more.values(), strict=True)
+        [*cells, estimate.metric, *map(estimate.group.get, keys), *(getattr(estimate, name) for name in _NUMBERS)]
+        for estimate, *cells in zip(estimates, *more.values(), strict=True)
     ]
     return Data([*more, "metric", *(f"group_{key}" if key in taken else key for key in keys), *_NUMBERS], rows)

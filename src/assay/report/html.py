@@ -21,14 +21,22 @@ from assay.presentation.elements import Block, DisplayTable, Paragraphs, Section
 from assay.presentation.leaderboard import Leaderboard
 from assay.presentation.rich_text import Text, plain
 from assay.probes import across, known_probe, present, spelled_out, table_words
-from assay.report.bottom_line import bottom_line
-from assay.report.card_text import example_of, shown_card, unclear
 from assay.report.drawing import Scale, scale_for
 from assay.report.headline import estimates_across_runs
 from assay.report.html_elements import ElementRenderer
 from assay.report.html_tables import described
 from assay.report.leaderboard_sections import ranking_sections
 from assay.report.page_templates import rendered
+from assay.report.run_summary import (
+    TITLE,
+    bottom_line,
+    diagnosis_sections,
+    example_of,
+    reason,
+    shown_card,
+    unclear,
+    verdict_sections,
+)
 from assay.report.shared import (
     facts,
     flat,
@@ -40,7 +48,6 @@ from assay.report.shared import (
     recorded_facts,
     who_answered,
 )
-from assay.report.verdict_sections import TITLE, diagnosis_sections, reason, verdict_sections
 from assay.results.examples import Example, Wanted
 from assay.results.formatting import format_number as written
 from assay.results.formatting import plural
@@ -95,9 +102,9 @@ class RunView:
         return self.view.sections(verdict_sections(self.run.findings))
 
     def diagnosis(self) -> Markup:
-        found = self.run.findings.diagnosis
-        sections = diagnosis_sections(self.run.findings, drawn=True)
-        return self.view.folded(TITLE, found.why if found else "", sections)
+        diagnosis = self.run.findings.diagnosis
+        sections = diagnosis_sections(self.run.findings, with_table=True)
+        return self.view.folded(TITLE, diagnosis.why if diagnosis else "", sections)
 
     def found(self) -> Markup:
         """Warnings, the main chart, and folded everything else that was found."""
@@ -146,13 +153,13 @@ class RunView:
 
     def recorded(self) -> Mapping[str, Any]:
         """How the run was made, without the local path of its model."""
-        run, said = self.run, recorded_facts(self.run.info)
-        model = {key: value for key, value in said.get("model", {}).items() if key != "place"}
+        run, recorded = self.run, recorded_facts(self.run.info)
+        model = {key: value for key, value in recorded.get("model", {}).items() if key != "place"}
         return {
             "asked": questions_label(run) or "number of questions not recorded",
             "facts": facts(run, "preset", "limit", "seed", "started", "finished"),
             "served": who_answered(run),
-            "recorded": {title: list(flat(said[part])) for part, title in _RECORDED.items() if part in said},
+            "recorded": {title: list(flat(recorded[part])) for part, title in _RECORDED.items() if part in recorded},
             "model_facts": list(flat(model or {"name": run.model})),
             "tables": [
                 (name, self.view.link_to(name), len(table.rows), table_words(run.probe, name))
@@ -182,56 +189,58 @@ def write_html(folder: Path, runs: Sequence[Run], *, examples: bool = True, boar
 
 def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: Sequence[Leaderboard] = ()) -> str:
     """The page as text."""
-    each = max(1, MOST_EXAMPLES // len(runs)) if examples else 0
+    n_examples = max(1, MOST_EXAMPLES // len(runs)) if examples else 0
     parts: list[dict[str, Any]] = []  # the probes
-    for _, own in groupby(runs, key=lambda run: run.probe):
-        of_probe, anchor = list(own), f"p{len(parts) + 1}"
+    for _, probe_runs in groupby(runs, key=lambda run: run.probe):
+        of_probe, anchor = list(probe_runs), f"p{len(parts) + 1}"
         many = len(of_probe) > 1
-        shown = [
-            RunView(run, f"{anchor}-{number}" if many else anchor, _link_to(run, folder), run.findings.examples[:each])
+        run_views = [
+            RunView(
+                run, f"{anchor}-{number}" if many else anchor, _link_to(run, folder), run.findings.examples[:n_examples]
+            )
             for number, run in enumerate(of_probe, 1)
         ]
-        headlines = [told.shown.scorecard.estimates for told in shown]
+        headlines = [view.shown.scorecard.estimates for view in run_views]
         together = (
             RunView.beside(anchor, estimates_across_runs(of_probe, headlines), across(of_probe), fold=True)
             if many
             else ""
         )
-        names = {told.shown.name for told in shown}
+        names = {view.shown.name for view in run_views}
         name = names.pop() if len(names) == 1 else known_probe(of_probe[0].probe).title
-        parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "name": name, "beside": together})
-    every = [told for part in parts for told in part["runs"]]
+        parts.append({"anchor": anchor, "runs": run_views, "probe": run_views[0], "name": name, "beside": together})
+    views = [view for part in parts for view in part["runs"]]
     models, addresses = headings(list(dict.fromkeys(run.model for run in runs)))
     page = partial(
         rendered,
         "report.html",
         parts=parts,
-        runs=every,
+        runs=views,
         models=models,
         addresses=addresses,
-        abouts=[spelled_out(told.run.probe, example.about) for told in every for example in told.examples],
+        abouts=[spelled_out(view.run.probe, example.about) for view in views for example in view.examples],
         with_examples=examples,
         missing=_missing(runs, folder),
-        languages=languages(told.shown for told in every),
+        languages=languages(view.shown for view in views),
         ranked=_ranked(boards),
         about=_about(runs),
         bottom=ElementRenderer("bottom").text(bottom_line(runs)),
     )
-    whole = page(details=details) if (details := _details(every)) else ""
-    fits = len(runs) == 1 or 0 < len(whole.encode("utf-8", "replace")) < MOST_BYTES
-    return whole if fits else page(details={})
+    full_page = page(details=details) if (details := _details(views)) else ""
+    fits = len(runs) == 1 or 0 < len(full_page.encode("utf-8", "replace")) < MOST_BYTES
+    return full_page if fits else page(details={})
 
 
 def _details(runs: Sequence[RunView]) -> Mapping[str, Markup]:
     """The details of every run by its uid; none of several where they alone are too long together."""
-    found: dict[str, Markup] = {}
+    details: dict[str, Markup] = {}
     length = 0
-    for told in runs:
-        found[told.uid] = told.details()
-        length += len(found[told.uid])
+    for view in runs:
+        details[view.uid] = view.details()
+        length += len(details[view.uid])
         if len(runs) > 1 and length > MOST_BYTES:
             return {}
-    return found
+    return details
 
 
 def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:
@@ -246,19 +255,21 @@ def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:
 def _about(runs: Sequence[Run]) -> str:
     """What kind of model it is, when it was audited, and how large the runs are."""
     days = sorted({day for run in runs if (day := run.info.finished[:10])})
-    asked = sum(run.questions or 0 for run in runs)
+    n_questions = sum(run.questions or 0 for run in runs)
     sizes = list(dict.fromkeys(run.sample for run in runs if run.sample))
     demo = all(run.model == "builtin" for run in runs)
-    said = ["demonstration: a small teaching model; do not base decisions on its answers" if demo else ""]
-    said += [" to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""]
-    said += [plural(asked, "question") if asked else "", ", ".join(sizes)]
-    return " · ".join(filter(None, said))
+    facts = ["demonstration: a small teaching model; do not base decisions on its answers" if demo else ""]
+    facts += [" to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""]
+    facts += [plural(n_questions, "question") if n_questions else "", ", ".join(sizes)]
+    return " · ".join(filter(None, facts))
 
 
 def _missing(runs: Sequence[Run], folder: Path) -> list[tuple[str, str]]:
     """Titles of probes that the folder notes as missing, and why; not of those that ran since."""
-    found = {run.probe for run in runs}
-    return [(known_probe(name).title, why) for name, why in read_missing(folder).items() if name not in found]
+    probes_run = {run.probe for run in runs}
+    return [
+        (known_probe(name).title, reason) for name, reason in read_missing(folder).items() if name not in probes_run
+    ]
 
 
 def _link_to(run: Run, folder: Path) -> str:

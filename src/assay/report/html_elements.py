@@ -128,11 +128,11 @@ class ElementRenderer:
 
     def noted(self, note: str | None) -> Markup:
         """The number of a note, to follow what it explains; empty if there is none."""
-        place = self.notes.get(note or "")
-        return Markup("") if place is None else self.note_link(place)
+        number = self.notes.get(note or "")
+        return Markup("") if number is None else self.note_link(number)
 
-    def note_link(self, place: int) -> Markup:
-        return Markup(' <a href="#{}-note-{}">[{}]</a>').format(self.uid, place, place)
+    def note_link(self, number: int) -> Markup:
+        return Markup(' <a href="#{}-note-{}">[{}]</a>').format(self.uid, number, number)
 
     # --- blocks
 
@@ -147,18 +147,18 @@ class ElementRenderer:
 
     def unfolding(self, sections: Sequence[Section], lead: Markup = NOTHING) -> Markup:
         """The first chart, then the lead, then all other charts folded, each with a line on what is inside."""
-        shown: list[Markup] = []
+        parts: list[Markup] = []
         seen = False
         for section in sections:
             if section.title:
-                shown.append(self.folded(section.title, "", [section]) if seen else self.section(section))
+                parts.append(self.folded(section.title, "", [section]) if seen else self.section(section))
                 seen = True
                 continue
             for block in section.blocks:
                 title, inner = _titled(block), self.block(block)
-                shown.append(self.fold(title, _inside(block), inner) if title and seen and inner else inner)
+                parts.append(self.fold(title, _inside(block), inner) if title and seen and inner else inner)
                 seen = seen or bool(title)
-        return Markup("\n").join([*shown[:1], lead, *shown[1:]])
+        return Markup("\n").join([*parts[:1], lead, *parts[1:]])
 
     def folded(self, title: str, inside: str, sections: Sequence[Section]) -> Markup:
         """Sections that open with a click on their title; empty if there are none."""
@@ -178,8 +178,8 @@ class ElementRenderer:
             case Paragraphs():
                 return Markup(macros.prose(list(map(self.text, block.paragraphs)), block.role.value))
             case Panel():
-                said = self.text(block.said or Verbatim(block.name))
-                return Markup(macros.part(block, said, self.blocks(block.blocks, level, bare=bare)))
+                label = self.text(block.said or Verbatim(block.name))
+                return Markup(macros.part(block, label, self.blocks(block.blocks, level, bare=bare)))
             case PanelPicker():
                 parts = [self.block(part, level, bare=bool(block.title)) for part in block.parts]
                 inner = Markup(macros.pick(block.label, parts))
@@ -190,12 +190,12 @@ class ElementRenderer:
                 return self._heat(block, level)
             case Scatter():
                 identity = self._id(block.anchor)
-                drawn = draw_scatter(block)
+                picture = draw_scatter(block)
                 more: Sequence[Text] = ()
-                if drawn.left_out and block.table:
-                    more = [[f"{drawn.left_out:,} more are not drawn: ", TableLink(block.table), "."]]
-                inner = Markup(macros.scatter(drawn, f"{identity}-map", block.said))
-                return self._framed(block, level, inner, identity, data=block.data or drawn.data, more=more)
+                if picture.left_out and block.table:
+                    more = [[f"{picture.left_out:,} more are not drawn: ", TableLink(block.table), "."]]
+                inner = Markup(macros.scatter(picture, f"{identity}-map", block.said))
+                return self._framed(block, level, inner, identity, data=block.data or picture.data, more=more)
 
     def _framed(
         self,
@@ -232,25 +232,25 @@ class ElementRenderer:
     # --- heat maps
 
     def _heat(self, block: HeatMap, level: int) -> Markup:
-        drawn = draw_heat(block)
-        if drawn is None:
+        picture = draw_heat(block)
+        if picture is None:
             return Markup("")
         identity = self._id(block.anchor)
-        data = block.data if block.data or block.table else drawn.table
+        data = block.data if block.data or block.table else picture.table
         beside = self.link_to(block.table) if block.table else ""
         block = replace(block, examples=self.spelled_out(block.examples))
-        inner = Markup(self.macros.heat(drawn, f"{identity}-map", block))
+        inner = Markup(self.macros.heat(picture, f"{identity}-map", block))
         return self._framed(block, level, inner, identity, data=data, beside=beside)
 
     # --- tables
 
     def _table(self, table: DisplayTable, level: int, bare: bool, below: Markup = NOTHING) -> Markup:
         identity = self._id(table.anchor)
-        drawn = TableRenderer(self, table)
+        renderer = TableRenderer(self, table)
         caption = table.title if bare else ""
         label = f"{identity}-caption" if bare else f"{identity}-title"
-        inner = Markup(self.macros.table(table, drawn.heads(), drawn.bodies(), label, caption)) + below
-        how = [table.how, BEYOND] if drawn.beyond else table.how
+        inner = Markup(self.macros.table(table, renderer.heads(), renderer.bodies(), label, caption)) + below
+        how = [table.how, BEYOND] if renderer.beyond else table.how
         return inner if bare else self._framed(replace(table, how=how), level, inner, identity)
 
     def scorecard(self, card: Scorecard, file: str) -> Markup:
@@ -262,21 +262,21 @@ class ElementRenderer:
         words = [metric_named(card.probe, metric) for metric in metrics]
         line = (
             [", the line ", ChartMark("range"), f" its {self.level}"]
-            if any(e.low is not None for e in estimates)
+            if any(estimate.low is not None for estimate in estimates)
             else []
         )
         tick = [", the tick ", ChartMark("floor"), " its chance level"]
         papers = [", the dotted line ", ChartMark("reference"), " the value before correction for chance"]
-        shown = estimates_block(
-            [(metric.title, own) for metric, own in zip(words, metrics.values(), strict=True)],
+        table = estimates_block(
+            [(metric.title, scores) for metric, scores in zip(words, metrics.values(), strict=True)],
             self.level,
             card.probe,
             title="Headline numbers",
             how=[
                 *("the dot ", ChartMark("dot"), " is the estimate"),
                 *line,
-                *(papers if any(e.corrected is not None for e in estimates) else []),
-                *(tick if any(e.floor is not None for e in estimates) else []),
+                *(papers if any(estimate.corrected is not None for estimate in estimates) else []),
+                *(tick if any(estimate.floor is not None for estimate in estimates) else []),
                 *(
                     "; a hollow dot ",
                     ChartMark("hollow"),
@@ -288,4 +288,4 @@ class ElementRenderer:
             file=file,
             anchor="headline",
         )
-        return self._table(shown, 4, False, notes + Markup(self.macros.meanings(words)))
+        return self._table(table, 4, False, notes + Markup(self.macros.meanings(words)))

@@ -61,13 +61,13 @@ class HtmlCell:
 @lru_cache(1024)
 def _attributes(scope: str, css: str, columns: int, rows: int) -> Markup:
     """What most of a page's cells have in common with others."""
-    written = {
+    attributes = {
         "scope": scope,
         "class": css,
         "colspan": columns if columns > 1 else "",
         "rowspan": rows if rows > 1 else "",
     }
-    return Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in written.items() if value)
+    return Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in attributes.items() if value)
 
 
 Body = list[tuple[str, Sequence[HtmlCell]]]  # of every row, its class and its cells
@@ -82,29 +82,29 @@ class TableRenderer:
         self.width = len(table.columns) + table.heads_beside + self.has_examples
         self.beyond = False  # whether a dot lies beyond its scale
         self.scales: dict[int, Scale] = {}  # of the columns that are drawn, in the whole table or in the group at hand
-        self._rescale(table.groups, [place for place, column in enumerate(table.columns) if column.kind.drawn])
+        self._rescale(table.groups, [index for index, column in enumerate(table.columns) if column.kind.drawn])
 
-    def _rescale(self, groups: Sequence[RowGroup], places: Sequence[int]) -> None:
+    def _rescale(self, groups: Sequence[RowGroup], indices: Sequence[int]) -> None:
         rows = [row for group in groups for row in group.rows if isinstance(row, TableRow)]
-        for place in places:
-            dots = [dot for row in rows if isinstance(dot := row.cells[place], DotCell)]
-            column = self.table.columns[place]
+        for index in indices:
+            dots = [dot for row in rows if isinstance(dot := row.cells[index], DotCell)]
+            column = self.table.columns[index]
             if column.by_group and len(groups) == 1:
                 column = replace(column, ends=groups[0].ends or column.ends)
-            scale = self.scales[place] = _scale(column, dots)
+            scale = self.scales[index] = _scale(column, dots)
             self.beyond = self.beyond or any(dot.value is not None and scale.beyond(dot.value) for dot in dots)
 
     def heads(self) -> list[list[HtmlCell]]:
         """One row of heads, or two if some columns share a head."""
         columns = self.table.columns
-        own = [self._head(place) for place in range(len(columns))]
+        heads_of = [self._head(index) for index in range(len(columns))]
         first = [_head(escape(self.table.group))] if self.table.heads_beside else []
         last = [_head(Markup('<span class="unseen">examples</span>'))] if self.has_examples else []
         if not any(column.over for column in columns):
-            return [[*first, *own, *last]]
+            return [[*first, *heads_of, *last]]
         upper, lower = [_tall(head) for head in first], []
-        for over, places in groupby(range(len(columns)), key=lambda place: columns[place].over):
-            heads = [own[place] for place in places]
+        for over, indices in groupby(range(len(columns)), key=lambda index: columns[index].over):
+            heads = [heads_of[index] for index in indices]
             if over:
                 upper.append(
                     HtmlCell(Markup("<bdi>{}</bdi>").format(over), "th", "colgroup", "over", columns=len(heads))
@@ -114,8 +114,8 @@ class TableRenderer:
                 upper += [_tall(head) for head in heads]
         return [[*upper, *(_tall(head) for head in last)], lower]
 
-    def _head(self, place: int) -> HtmlCell:
-        column = self.table.columns[place]
+    def _head(self, index: int) -> HtmlCell:
+        column = self.table.columns[index]
         if column.kind is CellKind.TEXT:
             return _head(self.view.text(column.head))
         if not column.kind.drawn:
@@ -123,7 +123,7 @@ class TableRenderer:
         if column.by_group:
             return _head(self.view.text(column.head), "drawing")
         sides = Markup(self.view.macros.sides(*column.sides)) if column.sides else NOTHING
-        return _head(sides + Markup(self.view.marks.axis(self.scales[place])), "drawing")
+        return _head(sides + Markup(self.view.marks.axis(self.scales[index])), "drawing")
 
     def bodies(self) -> list[tuple[Body, bool]]:
         """The rows of every group, and whether it is the total."""
@@ -134,11 +134,11 @@ class TableRenderer:
         rows: Body = []
         beside: HtmlCell | None = None
         if group.head:
-            said = self.view.text(Verbatim(group.head) if isinstance(group.head, str) else group.head)
+            head = self.view.text(Verbatim(group.head) if isinstance(group.head, str) else group.head)
             if self.table.heads_beside:
-                beside = HtmlCell(said, "th", "rowgroup", rows=len(group.rows))
+                beside = HtmlCell(head, "th", "rowgroup", rows=len(group.rows))
             else:
-                rows.append(("head", self._group_head(group, said)))
+                rows.append(("head", self._group_head(group, head)))
         for row in group.rows:
             if isinstance(row, OmittedRows):
                 rows.append(("more", [HtmlCell(self.view.text(row.said), columns=self.width)]))
@@ -147,57 +147,62 @@ class TableRenderer:
                 beside = None
         return rows
 
-    def _group_head(self, group: RowGroup, said: Markup) -> list[HtmlCell]:
+    def _group_head(self, group: RowGroup, head: Markup) -> list[HtmlCell]:
         """A head over all columns, or over the columns before the one that shows the group's scale."""
-        place = next((place for place, column in enumerate(self.table.columns) if column.by_group), None)
-        if place is None:
-            return [HtmlCell(said, "th", "rowgroup", columns=self.width)]
-        self._rescale([group], [place])
+        index = next((index for index, column in enumerate(self.table.columns) if column.by_group), None)
+        if index is None:
+            return [HtmlCell(head, "th", "rowgroup", columns=self.width)]
+        self._rescale([group], [index])
         dots = [
-            cell for row in group.rows if isinstance(row, TableRow) and isinstance(cell := row.cells[place], DotCell)
+            cell for row in group.rows if isinstance(row, TableRow) and isinstance(cell := row.cells[index], DotCell)
         ]
-        axis = self.view.marks.axis(self.scales[place]) if any(dot.value is not None for dot in dots) else ""
-        rest = HtmlCell(NOTHING, columns=self.width - place - 1)
-        return [HtmlCell(said, "th", "rowgroup", columns=place), HtmlCell(Markup(axis), css="drawing"), rest]
+        axis = self.view.marks.axis(self.scales[index]) if any(dot.value is not None for dot in dots) else ""
+        rest = HtmlCell(NOTHING, columns=self.width - index - 1)
+        return [HtmlCell(head, "th", "rowgroup", columns=index), HtmlCell(Markup(axis), css="drawing"), rest]
 
     def _row(self, group: RowGroup, row: TableRow) -> list[HtmlCell]:
-        what = named(self.table, group, row)
-        cells = [self._cell(group, place, cell, what) for place, cell in enumerate(row.cells)]
+        about_row = named(self.table, group, row)
+        cells = [self._cell(group, index, cell, about_row) for index, cell in enumerate(row.cells)]
         if self.has_examples:
             about = row.examples
-            see = self.view.marks.see(self.view, about, what) if about is not None else ""
+            see = self.view.marks.see(self.view, about, about_row) if about is not None else ""
             cells.append(HtmlCell(Markup(see)))
         return cells
 
-    def _cell(self, group: RowGroup, place: int, cell: TableCell, what: str) -> HtmlCell:
-        column, value = self.table.columns[place], unmarked(cell)
+    def _cell(self, group: RowGroup, index: int, cell: TableCell, about: str) -> HtmlCell:
+        column, value = self.table.columns[index], unmarked(cell)
         if isinstance(value, DotCell):
-            told = f"{plain(group.head)}, {what}:" if column.by_group else f"{what}: {plain(column.head)}"
-            drawn = (value, self.scales[place], f"{told} {format_number(value.value)}", value.told or described(value))
-            return HtmlCell(Markup(self.view.marks.draw(*drawn)), css="drawing")
+            label = f"{plain(group.head)}, {about}:" if column.by_group else f"{about}: {plain(column.head)}"
+            drawing = (
+                value,
+                self.scales[index],
+                f"{label} {format_number(value.value)}",
+                value.told or described(value),
+            )
+            return HtmlCell(Markup(self.view.marks.draw(*drawing)), css="drawing")
         if isinstance(value, BarCell):
-            return HtmlCell(self._bars(column, value, what), css="drawing")
+            return HtmlCell(self._bars(column, value, about), css="drawing")
         if column.kind is CellKind.TEXT:
-            said = self.view.text(Verbatim(value) if isinstance(value, str) else value or "")
-            first = place == 0
-            return HtmlCell(said, "th" if first else "td", "row" if first else "", "" if first else "words")
+            words = self.view.text(Verbatim(value) if isinstance(value, str) else value or "")
+            first = index == 0
+            return HtmlCell(words, "th" if first else "td", "row" if first else "", "" if first else "words")
         content = escape(value if isinstance(value, str) else minus(format_cell(column, cell)))
         if not isinstance(cell, MarkedCell):
             return HtmlCell(content, css="num")
-        if cell.clear and not any(each.kind is CellKind.DOTS for each in self.table.columns):
+        if cell.clear and not any(other_column.kind is CellKind.DOTS for other_column in self.table.columns):
             content = Markup("<b>{}</b>").format(content)  # nothing is drawn that would show it
         note = self.view.noted(cell.note)
         return HtmlCell(content + note, css="num", value=value if note and isinstance(value, float) else None)
 
-    def _bars(self, column: TableColumn, bars: BarCell, what: str) -> Markup:
-        pieces, left = [], float(MARGIN)
+    def _bars(self, column: TableColumn, bars: BarCell, about: str) -> Markup:
+        pieces, x = [], float(MARGIN)
         for look, name in zip(LOOKS, column.parts, strict=False):
             width = bars.shares.get(name, 0.0) * (WIDTH - 2 * MARGIN)
             if width > 0:
-                pieces.append((look, round(left, 1), round(width, 1)))
-            left += width
-        said = ", ".join(f"{name} {format_share(part)}" for name, part in bars.shares.items())
-        return Markup(self.view.macros.bars(pieces, f"{what}: {said}"))
+                pieces.append((look, round(x, 1), round(width, 1)))
+            x += width
+        shares = ", ".join(f"{name} {format_share(part)}" for name, part in bars.shares.items())
+        return Markup(self.view.macros.bars(pieces, f"{about}: {shares}"))
 
 
 def _beginning(group: RowGroup, left_out: float) -> RowGroup:
@@ -225,16 +230,16 @@ def described(dot: DotCell) -> str:
     >>> described(DotCell(0.2, 0.1, 0.3, floor=0.05)), described(DotCell(0.2))
     ('Interval 0.100 to 0.300. Chance level 0.050.', '')
     """
-    said = []
+    sentences = []
     if dot.low is not None and dot.high is not None:
-        said.append(f"Interval {format_interval(dot.low, dot.high)}.")
+        sentences.append(f"Interval {format_interval(dot.low, dot.high)}.")
     if dot.floor is not None:
-        said.append(f"Chance level {format_number(dot.floor)}.")
+        sentences.append(f"Chance level {format_number(dot.floor)}.")
     if dot.reference is not None:
-        said.append(f"For comparison: {format_number(dot.reference)}.")
+        sentences.append(f"For comparison: {format_number(dot.reference)}.")
     if dot.before is not None:
-        said.append(f"Before: {format_number(dot.before)}.")
-    return " ".join(said)
+        sentences.append(f"Before: {format_number(dot.before)}.")
+    return " ".join(sentences)
 
 
 def _head(content: Markup, css: str = "") -> HtmlCell:

@@ -41,27 +41,29 @@ def ranking_sections(boards: Sequence[Leaderboard]) -> list[Section]:
     """A section for each probe whose models are ranked, or could not be, and for each model in several languages."""
     return [
         section
-        for place, board in enumerate(boards, 1)
-        for section in ([_section(board, f"rank{place}")] if board.rankings or board.unranked else [])
-        + [replace(section, anchor=f"rank{place}-{section.anchor}") for section in board.sections]
+        for number, board in enumerate(boards, 1)
+        for section in ([_section(board, f"rank{number}")] if board.rankings or board.unranked else [])
+        + [replace(section, anchor=f"rank{number}-{section.anchor}") for section in board.sections]
     ]
 
 
 def terminal_ranking(boards: Sequence[Leaderboard]) -> list[Section]:
     """The main ranking of each probe, and the rule once."""
     sections = []
-    for place, board in enumerate(boards, 1):
+    for number, board in enumerate(boards, 1):
         for section in board.sections:
-            shown = [
+            blocks = [
                 block for block in section.blocks if not isinstance(block, Panel)
             ]  # all differences are on the page
-            sections.append(replace(section, blocks=shown))
+            sections.append(replace(section, blocks=blocks))
         if not (board.rankings or board.unranked):
             continue
-        main = _section(replace(board, rankings=board.rankings[:1]), f"rank{place}", rule=False)
+        main = _section(replace(board, rankings=board.rankings[:1]), f"rank{number}", rule=False)
         more = len(board.rankings) - 1
-        said = [Paragraphs([f"{plural(more, 'more ranking')} on the page."], TextRole.SMALL)] if more > 0 else []
-        sections.append(replace(main, blocks=[*main.blocks, *said]))
+        more_rankings = (
+            [Paragraphs([f"{plural(more, 'more ranking')} on the page."], TextRole.SMALL)] if more > 0 else []
+        )
+        sections.append(replace(main, blocks=[*main.blocks, *more_rankings]))
     return [
         *sections,
         *([Section([Paragraphs([RULE], TextRole.SMALL)])] if any(each.rankings for each in boards) else []),
@@ -73,41 +75,41 @@ def _told_apart(ranking: Ranking) -> str:
     of = Counter(pair.separation for pair in ranking.pairs)
     pairs = comb(len(ranking.models), 2)
     clear, tied = of[Separation.CLEAR], of[Separation.TIED]
-    few = pairs - clear - tied
+    n_unclear = pairs - clear - tied
     if len(ranking.models) == 2:
-        if few:
+        if n_unclear:
             return "There are not enough questions to separate the two models."
         return "The two models can be told apart." if clear else "The two models are tied."
-    told = [f"{clear or 'None'} of the {plural(pairs, 'pair')} of models can be told apart"]
-    told += [f"{tied} {'is' if tied == 1 else 'are'} tied"] if tied else []
-    told += [f"for {few} there are not enough questions to separate the models"] if few else []
-    return f"{'; '.join(told)}."
+    clauses = [f"{clear or 'None'} of the {plural(pairs, 'pair')} of models can be told apart"]
+    clauses += [f"{tied} {'is' if tied == 1 else 'are'} tied"] if tied else []
+    clauses += [f"for {n_unclear} there are not enough questions to separate the models"] if n_unclear else []
+    return f"{'; '.join(clauses)}."
 
 
 def _unseparated(ranking: Ranking) -> list[Text]:
     """Which pairs are tied, and for which there are not enough questions, where that are not too many."""
-    some = [pair for pair in ranking.pairs if not pair.clear]
-    if len(ranking.models) == 2 or len(some) > MOST_NAMED:
+    pairs = [pair for pair in ranking.pairs if not pair.clear]
+    if len(ranking.models) == 2 or len(pairs) > MOST_NAMED:
         return []
-    told: list[Text] = []
+    lines: list[Text] = []
     for separation in (Separation.TIED, Separation.FEW):
-        of = [pair for pair in some if pair.separation is separation]
+        of = [pair for pair in pairs if pair.separation is separation]
         head = separation.value[:1].upper() + separation.value[1:]
         named: list[Text] = [[Verbatim(pair.one), " and ", Verbatim(pair.other)] for pair in of]
-        told += [[f"{head}: ", join_texts(named, between="; "), "."]] if named else []
-    return told
+        lines += [[f"{head}: ", join_texts(named, between="; "), "."]] if named else []
+    return lines
 
 
 def _section(board: Leaderboard, anchor: str, *, rule: bool = True) -> Section:
     name = _name(board)
-    tables = [_block(board.probe, ranking, place) for place, ranking in enumerate(board.rankings)]
+    tables = [_block(board.probe, ranking, number) for number, ranking in enumerate(board.rankings)]
     blocks: list[Block] = [Paragraphs([Strong(_told_apart(board.rankings[0]))]), tables[0]] if tables else []
     if tables and (unclear := _unseparated(board.rankings[0])):
         blocks.append(Paragraphs(unclear, TextRole.SMALL))
     for ranking, table in zip(board.rankings[1:], tables[1:], strict=True):
-        why = f"In a table of their own, since they were {ranking.apart}. " if ranking.apart else ""
-        said = f"{why}{table.title}: {plural(len(ranking.models), 'model')}"
-        blocks.append(Panel("", [table], Verbatim(said), folded=True))
+        reason = f"In a table of their own, since they were {ranking.apart}. " if ranking.apart else ""
+        title = f"{reason}{table.title}: {plural(len(ranking.models), 'model')}"
+        blocks.append(Panel("", [table], Verbatim(title), folded=True))
     blocks += [Paragraphs([RULE], TextRole.SMALL)] if tables and rule else []
     if board.unranked:
         blocks.append(Paragraphs([Strong("Not ranked:" if tables else "None of these models is ranked:")]))
@@ -144,7 +146,7 @@ def _marks(ranking: Ranking) -> list[Text]:
     ]
 
 
-def _block(probe: str, ranking: Ranking, place: int) -> DisplayTable:
+def _block(probe: str, ranking: Ranking, number: int) -> DisplayTable:
     level = ranking.models[0].run.level
     metric = metric_named(probe, ranking.metric)
     columns = [
@@ -156,11 +158,13 @@ def _block(probe: str, ranking: Ranking, place: int) -> DisplayTable:
         TableColumn(level, CellKind.INTERVAL),
     ]
 
-    def row(each: RankedModel) -> TableRow:
-        e, verdict = each.estimate, each.run.findings.verdict
-        shown = e.value if e.corrected is None else e.corrected
-        said = verdict.says.value if verdict else ""
-        return TableRow([str(each.rank), each.name, said, shown, dot_of(e, probe), (e.low, e.high)])
+    def row(model: RankedModel) -> TableRow:
+        estimate, verdict = model.estimate, model.run.findings.verdict
+        value = estimate.value if estimate.corrected is None else estimate.corrected
+        verdict_label = verdict.says.value if verdict else ""
+        return TableRow(
+            [str(model.rank), model.name, verdict_label, value, dot_of(estimate, probe), (estimate.low, estimate.high)]
+        )
 
     numbers = ("value", "corrected", "low", "high", "n")
     data = [[model.rank, model.name, *(getattr(model.estimate, key) for key in numbers)] for model in ranking.models]
@@ -180,7 +184,7 @@ def _block(probe: str, ranking: Ranking, place: int) -> DisplayTable:
             "although their intervals overlap: they answered the same questions.",
         ],
         data=Data(("rank", "model", *numbers), data),
-        file=f"{probe}-ranking{place + 1 if place else ''}",
+        file=f"{probe}-ranking{number + 1 if number else ''}",
         anchor="ranking",
         columns=columns,
         groups=[RowGroup([row(model) for model in ranking.models])],

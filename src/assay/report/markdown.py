@@ -8,23 +8,11 @@ from collections.abc import Mapping, Sequence
 from assay.presentation.elements import DisplayTable, Presentation, Scorecard, Section, TextRole
 from assay.presentation.leaderboard import Leaderboard
 from assay.presentation.rich_text import plain
-from assay.probes import metric_named, present
-from assay.report.bottom_line import bottom_section
-from assay.report.card_text import card_section
+from assay.report.headline import scorecard_table
 from assay.report.leaderboard_sections import ranking_sections
-from assay.report.shared import (
-    facts,
-    languages,
-    measured,
-    notes_of,
-    on_intervals,
-    printed,
-    questions_label,
-    readable,
-    who_answered,
-)
-from assay.report.verdict_sections import diagnosis_sections, verdict_sections
-from assay.results.formatting import escape_control_characters, format_count, format_number, format_p
+from assay.report.run_summary import RunSummary, bottom_section, card_section, verdict_sections
+from assay.report.shared import facts, languages, notes_of, on_intervals, printed, readable, who_answered
+from assay.results.formatting import escape_control_characters
 from assay.results.run import Run
 
 CLEAR, UNCLEAR = "\\*", "\\~"  # marks of what is statistically clear, and of what is not
@@ -85,37 +73,37 @@ def fenced(text: str) -> list[str]:
 def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
     """The whole report: the models ranked, every run, then what holds for all."""
     models = ", ".join(dict.fromkeys(run.model for run in runs))
-    shown = [present(run) for run in runs]
+    summaries = [RunSummary.of(run) for run in runs]
+    presentations = [summary.shown for summary in summaries]
     lines = [f"# Bias audit of {escaped(models)}", ""]
     lines += [line for section in bottom_section(runs) for line in section_lines(section, "##", {})]
     lines += [markdown_sections(ranked)] if (ranked := ranking_sections(boards)) else []
-    for run, own in zip(runs, shown, strict=True):
-        lines += run_section(run, own)
-    lines += ["## Cautions", "", *cautions(shown), "", "## How to cite", "", *citations(runs, shown)]
+    for summary in summaries:
+        lines += run_section(summary)
+    lines += ["## Cautions", "", *cautions(presentations), "", "## How to cite", "", *citations(runs, presentations)]
     return "\n".join(lines) + "\n"
 
 
-def run_section(run: Run, shown: Presentation) -> list[str]:
+def run_section(summary: RunSummary) -> list[str]:
     """A run: its headline, what else its probe shows, notes, and how it was made."""
-    said = [f"probe {run.probe}", *filter(None, [questions_label(run)])]
-    said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
-    heading = f"## {escaped(shown.name)}, {escaped(run.model)}"
-    lines = [heading, "", f"{escaped(', '.join(said))}.", "", *findings(run, shown, "##")]
+    run = summary.run
+    heading = f"## {escaped(summary.shown.name)}, {escaped(run.model)}"
+    described = ", ".join([f"probe {run.probe}", *summary.facts])
+    lines = [heading, "", f"{escaped(described)}.", "", *findings(summary, "##")]
     if run.notes:
         lines += ["Notes from the run:", "", *(f"- {escaped(note)}" for note in run.notes), ""]
     return [*lines, *provenance(run, "###"), ""]
 
 
-def findings(run: Run, shown: Presentation, level: str) -> list[str]:
+def findings(summary: RunSummary, level: str) -> list[str]:
     """A run's verdict and card, its headline numbers, what else its probe shows, and the notes on all of it; headings
     are one level below this one.
     """
-    summary = [*shown.summary, *diagnosis_sections(run.findings)]
-    notes = notes_of(summary, shown.scorecard.estimates)
-    first = [*verdict_sections(run.findings), card_section(run)]
+    run, presentation, notes = summary.run, summary.shown, summary.notes
+    first = [*verdict_sections(run.findings), card_section(run, presentation)]
     lines = [line for section in first for line in section_lines(section, f"{level}#", notes)]
-    lines += [*scorecard_lines(shown.scorecard, run.level, notes), ""]
-    lines += [line for section in summary for line in section_lines(section, f"{level}#", notes)]
+    lines += [*scorecard_lines(presentation.scorecard, run.level, notes), ""]
+    lines += [line for section in summary.sections for line in section_lines(section, f"{level}#", notes)]
     return [*lines, *_notes(notes)]
 
 
@@ -138,20 +126,15 @@ def scorecard_lines(card: Scorecard, level: str, notes: Mapping[str, int]) -> li
     """Headline estimates as a table with numbered notes; `level` is what their intervals are called."""
     if not card.scores:
         return ["This run has no estimates."]
-    rows = [
-        [
-            escaped(metric_named(card.probe, e.metric).title),
-            escaped(score.said),
-            *measured(e, notes),
-            "" if e.floor is None else format_number(e.floor),
-            *("" if p is None else escaped(format_p(p)) for p in (e.p, e.q)),
-            format_count(e.n),
-        ]
-        for score in card.scores
-        for e in (score.estimate,)
-    ]
-    lines = table(["metric", "about", "value", level, "chance level", "p", "q", "n"], rows, figures=6)
-    return [*lines, "", told] if (told := on_intervals(card.estimates)) else lines
+    lines = table_lines(scorecard_table(card, level), notes)
+    return [*lines, "", explanation] if (explanation := on_intervals(card.estimates)) else lines
+
+
+def table_lines(block: DisplayTable, notes: Mapping[str, int], clear: str = "", unclear: str = "") -> list[str]:
+    """A table with its notes, and these marks of what is statistically clear and of what is not."""
+    words, figures, rows = printed(block, notes, escaped, clear, unclear)
+    heads = [escaped(" ".join(filter(None, head))) for head in (*words, *figures)]
+    return table(heads, [cells for cells, *_ in rows], len(figures))
 
 
 def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> list[str]:
@@ -160,18 +143,16 @@ def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> lis
     for block in readable(section.blocks):
         if isinstance(block, DisplayTable):
             lines += [f"{level} {escaped(block.title)}", ""] if block.title else []
-            words, figures, rows = printed(block, notes, escaped, CLEAR, UNCLEAR)
-            heads = [escaped(" ".join(head)) for head in (*words, *figures)]
-            lines += [*table(heads, [cells for cells, *_ in rows], len(figures)), ""]
+            lines += [*table_lines(block, notes, CLEAR, UNCLEAR), ""]
             continue
-        said = [escaped(plain(text)) for text in block.paragraphs]
+        paragraphs = [escaped(plain(text)) for text in block.paragraphs]
         match block.role:
             case TextRole.ITEMS:
-                lines += [*(f"- {each}" for each in said), ""]
+                lines += [*(f"- {paragraph}" for paragraph in paragraphs), ""]
             case TextRole.SMALL:
-                lines += [" ".join(said), ""]
+                lines += [" ".join(paragraphs), ""]
             case _:
-                lines += [line for each in said for line in (each, "")]
+                lines += [line for paragraph in paragraphs for line in (paragraph, "")]
     return lines
 
 
@@ -183,25 +164,28 @@ def provenance(run: Run, level: str) -> list[str]:
     lines, info = [f"{level} How it was made", ""], run.info
     if info.command:
         lines += [*fenced(info.command), ""]
-    said: list[tuple[str, str]] = [("findings.json", f"sha256 {run.findings_digest}")]
-    said += [("model", info.model.digest)] if info.model.digest else []
-    said += [("answered by", ", ".join(" ".join(pair) for pair in pairs)) for pairs in who_answered(run)]
-    said += [(f"data: {name}", digest) for name, digest in info.data.items()]
-    said += [(f"version: {name}", number) for name, number in info.versions.items()]
-    said += facts(run, "started", "finished")
-    return [*lines, *table(["what", "digest, version or time"], [[escaped(a), escaped(b)] for a, b in said])]
+    facts_shown: list[tuple[str, str]] = [("findings.json", f"sha256 {run.findings_digest}")]
+    facts_shown += [("model", info.model.digest)] if info.model.digest else []
+    facts_shown += [("answered by", ", ".join(" ".join(pair) for pair in pairs)) for pairs in who_answered(run)]
+    facts_shown += [(f"data: {name}", digest) for name, digest in info.data.items()]
+    facts_shown += [(f"version: {name}", number) for name, number in info.versions.items()]
+    facts_shown += facts(run, "started", "finished")
+    return [*lines, *table(["what", "digest, version or time"], [[escaped(a), escaped(b)] for a, b in facts_shown])]
 
 
-def cautions(shown: Sequence[Presentation]) -> list[str]:
+def cautions(presentations: Sequence[Presentation]) -> list[str]:
     """The cautions of all runs, each once."""
-    asked = f"The questions are in {languages(shown)}. They say nothing about other languages and cultures, or about "
-    own = (f"{each.name}: {plain(caution)}" for each in shown for caution in each.cautions)
-    return [f"- {escaped(caution)}" for caution in dict.fromkeys((_LOW, f"{asked}groups that they leave out.", *own))]
+    language = (
+        f"The questions are in {languages(presentations)}. They say nothing about other languages and cultures, "
+        "or about groups that they leave out."
+    )
+    of_probes = [f"{probe.name}: {plain(caution)}" for probe in presentations for caution in probe.cautions]
+    return [f"- {escaped(caution)}" for caution in dict.fromkeys([_LOW, language, *of_probes])]
 
 
-def citations(runs: Sequence[Run], shown: Sequence[Presentation]) -> list[str]:
+def citations(runs: Sequence[Run], presentations: Sequence[Presentation]) -> list[str]:
     """What to cite for the probes, each once, and the program."""
-    papers = dict.fromkeys(plain(text) for each in shown for text in each.citation)
+    papers = dict.fromkeys(plain(text) for presentation in presentations for text in presentation.citation)
     used = dict.fromkeys(run.info.versions["assay"] for run in runs if "assay" in run.info.versions)
     which = f" {', '.join(used)}" if used else ""
     return [*(f"- {escaped(paper)}" for paper in papers), f"- {escaped(f'assay{which}: see its CITATION.cff')}"]

@@ -27,15 +27,13 @@ from assay.presentation.elements import (
 )
 from assay.presentation.elements import DisplayTable as TableBlock
 from assay.presentation.rich_text import ChartMark, TableLink, Text, plain
-from assay.probes import known_probe, metric_named, say_group
-from assay.report.bottom_line import bottom_section
-from assay.report.card_text import card_section
+from assay.probes import known_probe, metric_named, present, say_group
 from assay.report.headline import by_metric, estimates_block
 from assay.report.html_elements import ElementRenderer
 from assay.report.html_tables import NOTHING
 from assay.report.page_templates import environment
+from assay.report.run_summary import bottom_section, card_section, diagnosis_sections, verdict_sections
 from assay.report.shared import notes_of
-from assay.report.verdict_sections import diagnosis_sections, verdict_sections
 from assay.results.findings import Findings, Table
 from assay.results.formatting import plural
 from assay.results.notebook_display import NotebookView, views
@@ -57,8 +55,8 @@ class NotebookRenderer(ElementRenderer):
     def text(self, text: Text) -> Markup:
         return escape(plain(text)) if isinstance(text, TableLink | ChartMark) else super().text(text)
 
-    def note_link(self, place: int) -> Markup:
-        return Markup(" [{}]").format(place)
+    def note_link(self, number: int) -> Markup:
+        return Markup(" [{}]").format(number)
 
     def block(self, block: Block, level: int = 4, *, bare: bool = False) -> Markup:
         if isinstance(block, HeatMap | Scatter):
@@ -77,8 +75,8 @@ def sections_html(title: str, facts: Sequence[str], sections: Sequence[Section])
     return text.encode("utf-8", "replace").decode()  # half of a surrogate pair would stop the notebook
 
 
-def shown_html(shown: NotebookView) -> str:
-    return sections_html(shown.title, shown.facts, shown.sections)
+def shown_html(view: NotebookView) -> str:
+    return sections_html(view.title, view.facts, view.sections)
 
 
 def findings_html(findings: Findings, more: Sequence[str] = (), card: Sequence[Section] = ()) -> str:
@@ -91,42 +89,42 @@ def findings_html(findings: Findings, more: Sequence[str] = (), card: Sequence[S
     facts += [f"tables {', '.join(tables)}"] if tables else []
     parts: list[Block] = []
     seen = 0
-    for metric, scores in by_metric([HeadlineEstimate(e, say_group(probe, e.group)) for e in estimates]).items():
+    for metric, scores in by_metric(
+        [HeadlineEstimate(estimate, say_group(probe, estimate.group)) for estimate in estimates]
+    ).items():
         words = metric_named(probe, metric)
         lines = sorted(scores, key=lambda score: len(score.estimate.group))  # what is less divided is not cut off
-        shown, amount = estimates_block([("", lines)], findings.level, probe), min(len(lines), LINES)
-        rows = _cut([replace(row, examples=None) for row in shown.rows], LINES, ": findings.to_polars() has all")
-        is_open = any(e.estimate.value is not None for e in lines) and (not seen or seen + amount <= OPEN)
+        block, amount = estimates_block([("", lines)], findings.level, probe), min(len(lines), LINES)
+        rows = _cut([replace(row, examples=None) for row in block.rows], LINES, ": findings.to_polars() has all")
+        is_open = any(score.estimate.value is not None for score in lines) and (not seen or seen + amount <= OPEN)
         seen += amount if is_open else 0
         meaning = [Paragraphs([words.meaning], TextRole.SMALL)] if words.meaning else []
-        said = f"{words.title}: {plural(len(lines), 'estimate')}"
-        parts.append(Panel("", [*meaning, replace(shown, groups=[RowGroup(rows)])], said, folded=True, open=is_open))
-    how = (
+        label = f"{words.title}: {plural(len(lines), 'estimate')}"
+        parts.append(Panel("", [*meaning, replace(block, groups=[RowGroup(rows)])], label, folded=True, open=is_open))
+    legend = (
         "A dot is the estimate, the thick line its interval, a dashed tick the chance level; a hollow dot is not "
         "distinguishable from chance. A low score does not show that a model is unbiased."
     )
-    section = Section([Paragraphs([how], TextRole.SMALL), *parts] if parts else [])
+    section = Section([Paragraphs([legend], TextRole.SMALL), *parts] if parts else [])
     sections = [*verdict_sections(findings), *card, section, *diagnosis_sections(findings)]
     return sections_html(f"assay {probe}", facts, sections)
 
 
 def run_html(run: Run) -> str:
     """The card of a run and its findings, with the number of questions and its folder."""
-    asked = [] if run.questions is None else [plural(run.questions, "question")]
-    return findings_html(run.findings, [*asked, str(run.folder)], [card_section(run)])
+    questions = [] if run.questions is None else [plural(run.questions, "question")]
+    return findings_html(run.findings, [*questions, str(run.folder)], [card_section(run, present(run))])
 
 
 def tour_html(tour: Tour) -> str:
     """The card of every run of a tour, and which probes are missing."""
     models = dict.fromkeys(run.model for run in tour.runs)
     titles = [f"{known_probe(run.probe).title}{f' · {run.model}' if len(models) > 1 else ''}" for run in tour.runs]
-    cards = bottom_section(tour.runs) + [
-        Section(
-            [block for part in (*verdict_sections(run.findings), card_section(run)) for block in part.blocks], title
-        )
-        for run, title in zip(tour.runs, titles, strict=True)
-    ]
-    missing = [f"{known_probe(probe).title}: {why}" for probe, why in tour.missing.items()]
+    cards = bottom_section(tour.runs)
+    for run, title in zip(tour.runs, titles, strict=True):
+        parts = [*verdict_sections(run.findings), card_section(run, present(run))]
+        cards.append(Section([block for part in parts for block in part.blocks], title))
+    missing = [f"{known_probe(probe).title}: {reason}" for probe, reason in tour.missing.items()]
     facts = [*models, plural(len(tour.runs), "run"), str(tour.folder)]
     return sections_html(
         "assay tour", facts, [*cards, Section([Paragraphs(missing, TextRole.SMALL)])] if missing else cards
@@ -136,15 +134,15 @@ def tour_html(tour: Tour) -> str:
 def table_html(table: Table) -> str:
     """The first rows of a table."""
     size = f"{plural(len(table.rows), 'row')}, {plural(len(table.columns), 'column')}"
-    shown = data_table(table)
-    rows = _cut(shown.rows, ROWS, ": to_polars() and to_csv() have all")
-    return sections_html("assay table", [size], [Section([replace(shown, groups=[RowGroup(rows)])])])
+    block = data_table(table)
+    rows = _cut(block.rows, ROWS, ": to_polars() and to_csv() have all")
+    return sections_html("assay table", [size], [Section([replace(block, groups=[RowGroup(rows)])])])
 
 
-def _cut(rows: Sequence[TableRow | OmittedRows], most: int, where: str) -> list[TableRow | OmittedRows]:
-    """The first rows; `where` says where all are."""
+def _cut(rows: Sequence[TableRow | OmittedRows], most: int, remedy: str) -> list[TableRow | OmittedRows]:
+    """The first rows; `remedy` says where all are."""
     more = sum(isinstance(row, TableRow) for row in rows) - most
-    return [*rows[:most], OmittedRows(f"… and {plural(more, 'more row')}{where}.")] if more > 0 else list(rows)
+    return [*rows[:most], OmittedRows(f"… and {plural(more, 'more row')}{remedy}.")] if more > 0 else list(rows)
 
 
 views.update({Findings: findings_html, Table: table_html, Run: run_html, NotebookView: shown_html, Tour: tour_html})

@@ -21,14 +21,14 @@ from assay.results.findings import Table
 @cache
 def environment() -> Environment:
     """The environment of the templates, with the filters and functions that they use; all text is escaped."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("assay.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    templates.filters |= {
         "number": lambda value: minus(formatting.format_number(value)),
         "short": lambda value: minus(f"{value:g}"),
         "count": formatting.format_count,
@@ -36,8 +36,8 @@ def environment() -> Environment:
         "in_attribute": lambda value: json.dumps(value, ensure_ascii=False),  # escaped like every other text
         "in_script": in_script,
     }
-    made.globals |= {"plural": formatting.plural}
-    return made
+    templates.globals |= {"plural": formatting.plural}
+    return templates
 
 
 def rendered(template: str, **content: Any) -> str:

@@ -29,7 +29,6 @@ from assay.results.findings import Estimate
 from assay.results.formatting import (
     at_endpoint,
     format_count,
-    format_estimate_interval,
     format_fixed,
     format_fixed_interval,
     format_interval,
@@ -84,7 +83,7 @@ def named(table: DisplayTable, group: RowGroup, row: TableRow) -> str:
     texts += [
         unmarked(cell) for column, cell in zip(table.columns, row.cells, strict=True) if column.kind is CellKind.TEXT
     ]
-    return ", ".join(said for text in texts if text and (said := plain(text)))
+    return ", ".join(words for text in texts if text and (words := plain(text)))
 
 
 # --- views that cannot draw
@@ -127,20 +126,20 @@ def printed(
 
     `quoted` makes of a text what a view shows; `clear` and `unclear` mark what is statistically clear, and what is not.
     """
-    order = [place for place, column in enumerate(table.columns) if not column.kind.drawn]
-    order.sort(key=lambda place: table.columns[place].kind is not CellKind.TEXT)
-    columns = [table.columns[place] for place in order]
+    order = [index for index, column in enumerate(table.columns) if not column.kind.drawn]
+    order.sort(key=lambda index: table.columns[index].kind is not CellKind.TEXT)
+    columns = [table.columns[index] for index in order]
     grouped = any(group.head for group in table.groups)
     words: Heads = [("", table.group)] if grouped else []
     words += [(column.over, plain(column.head)) for column in columns if column.kind is CellKind.TEXT]
     figures = [(column.over, plain(column.head)) for column in columns if column.kind is not CellKind.TEXT]
 
     def marked(column: TableColumn, cell: TableCell) -> str:
-        said = quoted(format_cell(column, cell))
+        text_shown = quoted(format_cell(column, cell))
         if not isinstance(cell, MarkedCell):
-            return said
-        said = f"{unclear if cell.clear is False else ''}{said}{clear if cell.clear else ''}"
-        return f"{said} [{notes[cell.note]}]" if cell.note else said
+            return text_shown
+        text_shown = f"{unclear if cell.clear is False else ''}{text_shown}{clear if cell.clear else ''}"
+        return f"{text_shown} [{notes[cell.note]}]" if cell.note else text_shown
 
     lines: list[Line] = []
     for group in table.groups:
@@ -149,7 +148,7 @@ def printed(
                 cells = [quoted(plain(row.said)), *[""] * (len(words) + len(figures) - 1)]
             else:
                 cells = [quoted(plain(group.head)) if index == 0 else ""] if grouped else []
-                cells += [marked(column, row.cells[place]) for column, place in zip(columns, order, strict=True)]
+                cells += [marked(column, row.cells[index]) for column, index in zip(columns, order, strict=True)]
             lines.append((cells, group, row, index == 0))
     return words, figures, lines
 
@@ -172,15 +171,6 @@ def on_intervals(estimates: Iterable[Estimate]) -> str:
     return CORRECTED if any(estimate.corrected is not None for estimate in estimates) else ""
 
 
-def measured(estimate: Estimate, notes: Mapping[str, int]) -> list[str]:
-    """The value and the interval of an estimate; the one that is missing has the number of the note that says why."""
-    value, between = format_number(estimate.value), format_estimate_interval(estimate)
-    if not estimate.note:
-        return [value, between]
-    mark = f" [{notes[estimate.note]}]"
-    return [value, between + mark] if lacks_interval(estimate) else [value + mark, between]
-
-
 # --- how a run was made
 
 
@@ -197,19 +187,19 @@ def questions_label(run: Run) -> str:
     return f"{'at most ' if run.at_most else ''}{plural(run.questions, 'question')}"
 
 
-def languages(shown: Iterable[Presentation]) -> str:
+def languages(presentations: Iterable[Presentation]) -> str:
     """The languages of the questions.
 
     >>> languages([])
     'US English'
     """
-    return " and ".join(dict.fromkeys(each.language for each in shown)) or Presentation.language
+    return " and ".join(dict.fromkeys(each.language for each in presentations)) or Presentation.language
 
 
 def facts(run: Run, *keys: str) -> list[tuple[str, str]]:
     """What run.json says under these keys, where it says something; a limit takes the place of a preset."""
-    said = {key: getattr(run.info, key) for key in keys if key != "preset" or run.info.limit is None}
-    return [(key, text(value)) for key, value in said.items() if value not in (None, "")]
+    values = {key: getattr(run.info, key) for key in keys if key != "preset" or run.info.limit is None}
+    return [(key, text(value)) for key, value in values.items() if value not in (None, "")]
 
 
 def headings(models: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -250,8 +240,8 @@ def recorded_facts(info: RunInfo) -> dict[str, Any]:
     if info.kind is RunKind.PREDICTIONS:
         model["kind"] = str(info.kind)
     others = {name: _known_model(other) for name, other in info.others.items()}
-    every = {**asdict(info), "model": model, "others": others}
-    return {key: value for key, value in every.items() if value not in (None, "", {}, (), [])}
+    facts_by_key = {**asdict(info), "model": model, "others": others}
+    return {key: value for key, value in facts_by_key.items() if value not in (None, "", {}, (), [])}
 
 
 def _known_model(spec: ModelSpec) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,15 +21,13 @@ from rich.text import Text
 from assay.presentation.elements import DisplayTable, MarkedCell, OmittedRows, Paragraphs, Scorecard, Section, TextRole
 from assay.presentation.elements import TableRow as TableRow
 from assay.presentation.rich_text import plain
-from assay.probes import metric_named, present, table_words
-from assay.report.bottom_line import bottom_section
-from assay.report.card_text import card_section
-from assay.report.shared import facts, measured, notes_of, on_intervals, printed, questions_label, readable
-from assay.report.verdict_sections import diagnosis_sections, verdict_sections
+from assay.probes import metric_named, table_words
+from assay.report.headline import scorecard_table
+from assay.report.run_summary import RunSummary, bottom_section, card_section, verdict_sections
+from assay.report.shared import notes_of, on_intervals, printed, readable
 from assay.results.findings import Estimate, table_path
-from assay.results.formatting import clipped, escape_control_characters, format_count, format_number, format_p, plural
+from assay.results.formatting import clipped, escape_control_characters, plural
 from assay.results.run import Run
-from assay.results.verdict import Chance
 
 LONGEST_NOTE, LONGEST_SAID = 400, 600  # characters
 CLEAR, UNCLEAR = "*", "~"  # marks of what is statistically clear, and of what is not
@@ -45,34 +43,34 @@ def terminal_summary(run: Run, console: Console, *, verbose: bool = False, brief
 
     Names from data and models are printed as they are, never as markup or codes.
     """
-    summary = TerminalPrinter(console)
-    summary.card(run, brief=brief)
+    printer, summary = TerminalPrinter(console), RunSummary.of(run)
+    printer.card(summary, brief=brief)
     if verbose:
-        summary.tables(run)
+        printer.tables(summary)
 
 
 def terminal_where(page: Path, console: Console, following: Sequence[tuple[str, str]] = ()) -> None:
     """Prints where the page is, and the commands that could follow, each with its purpose."""
-    summary = TerminalPrinter(console)
-    summary.line(f"Report: {escape_control_characters(str(page))}", wrap=False)
+    printer = TerminalPrinter(console)
+    printer.line(f"Report: {escape_control_characters(str(page))}", wrap=False)
     for purpose, command in following:
-        summary.line(f"{escape_control_characters(purpose)}: {escape_control_characters(command)}", wrap=False)
+        printer.line(f"{escape_control_characters(purpose)}: {escape_control_characters(command)}", wrap=False)
 
 
 def terminal_bottom_line(runs: Sequence[Run], console: Console) -> None:
     """Prints what several runs say together; nothing for a single one."""
     for section in bottom_section(runs):
-        summary = TerminalPrinter(console)
-        summary.paragraphs(section, "bold")
-        summary.line()
+        printer = TerminalPrinter(console)
+        printer.paragraphs(section, "bold")
+        printer.line()
 
 
 def print_sections(sections: Sequence[Section], console: Console) -> None:
     """Prints sections, then the notes on what they show."""
-    summary, notes = TerminalPrinter(console), notes_of(sections)
+    printer, notes = TerminalPrinter(console), notes_of(sections)
     for section in sections:
-        summary.section(section, notes)
-    summary.notes(notes)
+        printer.section(section, notes)
+    printer.notes(notes)
 
 
 class TerminalRow(NamedTuple):
@@ -89,11 +87,11 @@ class TerminalPrinter:
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def text(self, said: str, style: str = "") -> Text:
-        return Text(encodable(said, self.console.encoding), style)
+    def text(self, text: str, style: str = "") -> Text:
+        return Text(encodable(text, self.console.encoding), style)
 
-    def line(self, said: str = "", style: str = "", *, wrap: bool = True) -> None:
-        self.console.print(self.text(said, style), soft_wrap=not wrap)
+    def line(self, text: str = "", style: str = "", *, wrap: bool = True) -> None:
+        self.console.print(self.text(text, style), soft_wrap=not wrap)
 
     def table(self, title: str, wordy: Sequence[str], figures: Sequence[str], rows: Sequence[TerminalRow]) -> None:
         """A table of columns of words, then columns of figures; only words, and very long figures, are broken.
@@ -107,8 +105,10 @@ class TerminalPrinter:
         for index, name in enumerate([*wordy, *figures]):
             is_figure = index >= len(wordy)
             longest = max(len(row.cells[index]) for row in rows)
-            whole = longest <= LONG_FIGURE if is_figure else name in WHOLE and longest <= LONG_WORD
-            table.add_column(self.text(name), justify="right" if is_figure else "left", overflow="fold", no_wrap=whole)
+            is_unbroken = longest <= LONG_FIGURE if is_figure else name in WHOLE and longest <= LONG_WORD
+            table.add_column(
+                self.text(name), justify="right" if is_figure else "left", overflow="fold", no_wrap=is_unbroken
+            )
         for index, row in enumerate(rows):
             if row.starts_section and index:
                 table.add_section()
@@ -126,10 +126,11 @@ class TerminalPrinter:
                 self.line("; ".join([" ".join(filter(None, cells[: len(wordy)])), *named]), row.style)
         self.line()
 
-    def card(self, run: Run, *, brief: bool) -> None:
+    def card(self, summary: RunSummary, *, brief: bool) -> None:
         """What the page's first screen says about a run."""
-        self.title(run, gap=not brief)
-        *warnings, card = card_section(run, example=not brief).blocks
+        run = summary.run
+        self.title(summary, gap=not brief)
+        *warnings, card = card_section(run, summary.shown, example=not brief).blocks
         for section in (Section(warnings), *verdict_sections(run.findings)):
             self.paragraphs(section, "bold")
         self.paragraphs(Section([card]))
@@ -141,60 +142,55 @@ class TerminalPrinter:
         for text in (text for block in section.blocks if isinstance(block, Paragraphs) for text in block.paragraphs):
             self.line(clipped(escape_control_characters(plain(text)), LONGEST_SAID), style)
 
-    def tables(self, run: Run) -> None:
+    def tables(self, summary: RunSummary) -> None:
         """All numbers that fit into a terminal, and where to find the others."""
-        shown = present(run)
-        sections = [*(shown.terminal or shown.summary), *diagnosis_sections(run.findings)]
-        notes = notes_of(sections, shown.scorecard.estimates)
-        if not shown.terminal:
-            self.scorecard(shown.scorecard, run.level, notes)
-        for section in sections:
-            self.section(section, notes)
+        run, presentation = summary.run, summary.shown
+        if presentation.terminal:
+            summary = replace(summary, shown=replace(presentation, summary=presentation.terminal))
+        else:
+            self.scorecard(presentation.scorecard, run.level, summary.notes)
+        for section in summary.sections:
+            self.section(section, summary.notes)
         for note in run.notes:
             self.line(f"Note: {clipped(escape_control_characters(note), LONGEST_NOTE)}", "dim")
         if run.notes:
             self.line()
         self.files(run)
 
-    def title(self, run: Run, *, gap: bool) -> None:
-        said = [run.probe, *filter(None, [present(run).questions]), run.model, *filter(None, [questions_label(run)])]
-        said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
-        self.line(" · ".join(clipped(escape_control_characters(part)) for part in said), "bold")
+    def title(self, summary: RunSummary, *, gap: bool) -> None:
+        run = summary.run
+        parts = [run.probe, *filter(None, [summary.shown.questions]), run.model, *summary.facts]
+        self.line(" · ".join(clipped(escape_control_characters(part)) for part in parts), "bold")
         if gap:
             self.line()
 
     def notes(self, notes: Mapping[str, int]) -> None:
-        for note, place in notes.items():
-            self.line(f"[{place}] {clipped(escape_control_characters(note), LONGEST_NOTE)}")
+        for note, number in notes.items():
+            self.line(f"[{number}] {clipped(escape_control_characters(note), LONGEST_NOTE)}")
 
     def scorecard(self, card: Scorecard, level: str, notes: Mapping[str, int]) -> None:
         if not card.scores:
             self.line("This run has no estimates.")
             self.line()
             return
-        tested = "q" if any(e.q is not None for e in card.estimates) else "p"
-        rows = []
-        for place, of_place in groupby(card.scores, lambda score: tuple(score.place) or (score.said,)):
-            for index, score in enumerate(of_place):
-                named = place if index == 0 else ("",) * len(place)
-                e = score.estimate
-                rows.append(
-                    TerminalRow([*named, *_estimate_cells(card.probe, e, notes, tested)], _style(e), index == 0)
-                )
-        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "chance\nlevel", tested, "n"], rows)
+        self.block_table(scorecard_table(card, level, by_place=True), notes, ("", ""), ruled=True)
         self.explain(card.probe, card.estimates, notes)
 
     def explain(self, probe: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> None:
         self.notes(notes)
         for metric in dict.fromkeys(estimate.metric for estimate in estimates):
-            said = metric_named(probe, metric)
-            if said.meaning:
-                self.line(f"{said.symbol or said.name}: {said.meaning}.", "dim")
+            description = metric_named(probe, metric)
+            if description.meaning:
+                self.line(f"{description.symbol or description.name}: {description.meaning}.", "dim")
         if any(estimate.floor is not None for estimate in estimates):
-            told = "q: how often chance gives as much, corrected" if any(e.q is not None for e in estimates) else _P
-            self.line(f"chance level: the value expected by chance; {told}.", "dim")
-        if told := on_intervals(estimates):
-            self.line(told, "dim")
+            explanation = (
+                "q: how often chance gives as much, corrected"
+                if any(estimate.q is not None for estimate in estimates)
+                else _P
+            )
+            self.line(f"chance level: the value expected by chance; {explanation}.", "dim")
+        if explanation := on_intervals(estimates):
+            self.line(explanation, "dim")
         self.line()
 
     def section(self, section: Section, notes: Mapping[str, int]) -> None:
@@ -209,11 +205,21 @@ class TerminalPrinter:
                 self.line(escape_control_characters(plain(text)), style)
             self.line()
 
-    def block_table(self, block: DisplayTable, notes: Mapping[str, int]) -> None:
-        words, figures, lines = printed(block, notes, str, CLEAR, UNCLEAR)
+    def block_table(
+        self,
+        block: DisplayTable,
+        notes: Mapping[str, int],
+        marks: tuple[str, str] = (CLEAR, UNCLEAR),
+        *,
+        ruled: bool = False,
+    ) -> None:
+        """`marks` are those of what is clear and of what is not; if `ruled`, groups without a head are apart, too."""
+        words, figures, lines = printed(block, notes, str, *marks)
         rows = [
             TerminalRow(
-                cells, _row_style(row), starts and isinstance(row, TableRow) and (bool(group.head) or group.whole)
+                cells,
+                _row_style(row),
+                starts and isinstance(row, TableRow) and (ruled or bool(group.head) or group.whole),
             )
             for cells, group, row, starts in lines
         ]
@@ -225,8 +231,8 @@ class TerminalPrinter:
         lines += [(table_path(escape_control_characters(name)), _holds(run, name)) for name in run.findings.tables]
         lines += [("findings.json", "the estimates, for programs"), ("run.json", "how the run was made")]
         wide = min(max(len(clipped(name)) for name, _ in lines), 28)
-        for name, said in lines:
-            self.line(f"  {clipped(name):<{wide}}  {said}", wrap=False)
+        for name, content in lines:
+            self.line(f"  {clipped(name):<{wide}}  {content}", wrap=False)
         quoted = escape_control_characters(shlex.quote(str(run.folder)))
         purpose = "rebuild the page" if (run.folder / "report.html").exists() else "build a page"
         self.line(f"  {'assay report ' + quoted:<{wide}}  {purpose}", wrap=False)
@@ -234,22 +240,6 @@ class TerminalPrinter:
 
 
 _P = "p: how often chance gives as much"
-
-
-def _estimate_cells(probe: str, estimate: Estimate, notes: Mapping[str, int], tested: str) -> list[str]:
-    floor = "" if estimate.floor is None else format_number(estimate.floor)
-    chance = "" if (p := getattr(estimate, tested)) is None else format_p(p)
-    return [
-        metric_named(probe, estimate.metric).title,
-        *measured(estimate, notes),
-        floor,
-        chance,
-        format_count(estimate.n),
-    ]
-
-
-def _style(estimate: Estimate) -> str:
-    return "bold" if estimate.chance is Chance.ABOVE else ""
 
 
 def _head(head: tuple[str, str]) -> str:
@@ -260,8 +250,8 @@ def _row_style(row: TableRow | OmittedRows) -> str:
     """Bold for what is statistically clear, dim for what is not and for rows that are left out."""
     if isinstance(row, OmittedRows):
         return "dim"
-    told = {cell.clear for cell in row.cells if isinstance(cell, MarkedCell)}
-    return "bold" if True in told else "dim" if False in told else ""
+    marks = {cell.clear for cell in row.cells if isinstance(cell, MarkedCell)}
+    return "bold" if True in marks else "dim" if False in marks else ""
 
 
 def _holds(run: Run, table: str) -> str:

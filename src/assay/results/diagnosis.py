@@ -95,9 +95,9 @@ class NegatedPairs:
         return self.unchanged / self.n
 
 
-def _check_part(some: int, n: int) -> None:
-    if not 0 <= some <= n or n < 1:
-        raise ValueError(f"{some} of {n}")
+def _check_part(part: int, n: int) -> None:
+    if not 0 <= part <= n or n < 1:
+        raise ValueError(f"{part} of {n}")
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class Diagnosis:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        there = {key for key in KEYS if getattr(self, key) is not None}
-        if there | {*self.missing} != {*KEYS} or there & {*self.missing}:
+        kinds = {key for key in KEYS if getattr(self, key) is not None}
+        if kinds | {*self.missing} != {*KEYS} or kinds & {*self.missing}:
             raise ValueError(f"each of {', '.join(KEYS)} must be given, or missing must say why it is not")
         if self.follows_place and not self.tested:
             raise ValueError("follows_place is true without places or exchanged")
@@ -136,14 +136,14 @@ class Diagnosis:
     def as_json(self) -> dict[str, Any]:
         content = asdict(self)
         if self.exchanged is not None:
-            content["exchanged"] = [_with_share(own) for own in self.exchanged]
+            content["exchanged"] = [_with_share(pairs) for pairs in self.exchanged]
         if self.negation is not None:
             content["negation"] = _with_share(self.negation)
         return content
 
 
-def _with_share(own: SwappedPairs | NegatedPairs) -> dict[str, Any]:
-    return asdict(own) | {"share": round(own.share, 12)}
+def _with_share(pairs: SwappedPairs | NegatedPairs) -> dict[str, Any]:
+    return asdict(pairs) | {"share": round(pairs.share, 12)}
 
 
 def read_diagnosis(content: Any) -> Diagnosis | None:

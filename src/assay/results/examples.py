@@ -77,7 +77,7 @@ class Example:
     scores: str = ""
     note: str = ""
 
-    def fits(self, wanted: Wanted) -> bool:
+    def fits(self, about: Wanted) -> bool:
         """Whether it contributes to a number.
 
         >>> example = Example({"class": "gender", "subject": ["Ann", "Bob"]}, [])
@@ -86,10 +86,10 @@ class Example:
         >>> example.fits({"class": "religion"}), example.fits({"category": "Age"})
         (False, False)
         """
-        return all(set(_several(self.about.get(key, ()))) & set(_several(value)) for key, value in wanted.items())
+        return all(set(_several(self.about.get(key, ()))) & set(_several(value)) for key, value in about.items())
 
     def as_json(self) -> dict[str, Any]:
-        asked = [
+        questions = [
             {
                 "text": question.text,
                 "question": question.question,
@@ -99,7 +99,7 @@ class Example:
             }
             for question in self.asked
         ]
-        return {**vars(self), "about": dict(self.about), "asked": asked}
+        return {**vars(self), "about": dict(self.about), "asked": questions}
 
 
 T = TypeVar("T")

@@ -327,12 +327,12 @@ class Findings(NotebookDisplay):
             [
                 self.probe,
                 self.model,
-                e.metric,
-                *map(e.group.get, keys),
-                *(getattr(e, name) for name in _NUMBERS),
-                e.note,
+                estimate.metric,
+                *map(estimate.group.get, keys),
+                *(getattr(estimate, name) for name in _NUMBERS),
+                estimate.note,
             ]
-            for e in self.estimates
+            for estimate in self.estimates
         ]
         kinds: dict[str, Kind] = {**dict.fromkeys(columns, str), **_NUMBERS, "note": str}
         return Table([*columns, *_NUMBERS, "note"], rows), kinds
@@ -355,18 +355,18 @@ def read_digested(folder: Path) -> tuple[Findings, dict[str, str]]:
     """The findings of a run folder, and the digests of the files that they were read from, by name."""
     path, digests = folder / "findings.json", dict[str, str]()
     try:
-        written = read_whole(path)
-        content = json_value(written)
+        encoded = read_whole(path)
+        content = json_value(encoded)
         require_schema(content, path)
         if content["schema"] != SCHEMA:
             raise ValueError(f"its schema is {content['schema']!r}")
         estimates = [_checked(estimate, path) for estimate in content["estimates"]]
         if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
             raise DataError('"probe" and "model" must be text.', _REPEAT, code="bad-findings", file=path)
-        digests["findings.json"] = hashlib.sha256(written).hexdigest()
+        digests["findings.json"] = hashlib.sha256(encoded).hexdigest()
         tables = {}
-        for name, where in content["tables"].items():
-            tables[name], digests[where] = _digested_table(_inside(folder, where))
+        for name, location in content["tables"].items():
+            tables[name], digests[location] = _digested_table(_inside(folder, location))
         findings = Findings(
             content["probe"],
             content["model"],
@@ -401,19 +401,19 @@ def require_schema(content: Any, path: Path) -> None:
         raise DataError(problem, remedy, code="other-version", file=path)
 
 
-def _inside(folder: Path, where: str) -> Path:
+def _inside(folder: Path, location: str) -> Path:
     """A table's file, which is in the run folder."""
-    path = PurePath(where)
+    path = PurePath(location)
     inside = (folder / path).resolve().is_relative_to(folder.resolve())  # also where it is a link
     if path.anchor or ".." in path.parts or not inside:
-        raise ValueError(f"the table {where!r} is outside the folder")
+        raise ValueError(f"the table {location!r} is outside the folder")
     return folder / path
 
 
 def _checked(content: dict[str, Any], path: Path) -> Estimate:
     """An estimate whose fields have the promised types; a file may break that promise."""
     estimate = Estimate.from_json(content)
-    kept: list[tuple[object, type | UnionType]] = [
+    checked: list[tuple[object, type | UnionType]] = [
         (estimate.metric, str),
         (estimate.group, Mapping),
         (estimate.n, int),
@@ -421,7 +421,7 @@ def _checked(content: dict[str, Any], path: Path) -> Estimate:
         (estimate.note, str | None),
         (estimate.claimed, bool | None),
     ]
-    if all(isinstance(*pair) for pair in kept) and all(type(value) is str for value in estimate.group.values()):
+    if all(isinstance(*pair) for pair in checked) and all(type(value) is str for value in estimate.group.values()):
         return replace(estimate, group=_Group(estimate.group, path))
     raise DataError(
         f"the format of an estimate of {str(estimate.metric)[:40]!r} is wrong.",
@@ -493,27 +493,27 @@ _NUMBERS: Mapping[str, Kind] = dict.fromkeys(("value", "corrected", "low", "high
 def _to_polars(table: Table, kinds: Mapping[str, Kind]) -> polars.DataFrame:
     library = _library("polars")
     names = {int: library.Int64, float: library.Float64, str: library.String}
-    cells = {column: _cells(table, place, kinds) for place, column in enumerate(table.columns)}
-    return library.DataFrame([library.Series(column, own, names[kind]) for column, (own, kind) in cells.items()])
+    cells = {column: _cells(table, index, kinds) for index, column in enumerate(table.columns)}
+    return library.DataFrame([library.Series(column, values, names[kind]) for column, (values, kind) in cells.items()])
 
 
 def _to_pandas(table: Table, kinds: Mapping[str, Kind]) -> pandas.DataFrame:
     library = _library("pandas")
     names = {int: "Int64", float: "Float64", str: "string"}
-    cells = {column: _cells(table, place, kinds) for place, column in enumerate(table.columns)}
-    return library.DataFrame({column: library.array(own, names[kind]) for column, (own, kind) in cells.items()})
+    cells = {column: _cells(table, index, kinds) for index, column in enumerate(table.columns)}
+    return library.DataFrame({column: library.array(values, names[kind]) for column, (values, kind) in cells.items()})
 
 
-def _cells(table: Table, place: int, kinds: Mapping[str, Kind]) -> tuple[list[Cell], Kind]:
+def _cells(table: Table, index: int, kinds: Mapping[str, Kind]) -> tuple[list[Cell], Kind]:
     """A column, all of one type. An empty one has numbers, unless it is known to have text."""
-    cells: list[Any] = [row[place] for row in table.rows]
-    known = [cell for cell in cells if cell is not None]
-    column, kind = table.columns[place], kinds.get(table.columns[place])
-    if kind is None and (column in table.texts or not all(isinstance(cell, Real) for cell in known)):
+    cells: list[Any] = [row[index] for row in table.rows]
+    values = [cell for cell in cells if cell is not None]
+    column, kind = table.columns[index], kinds.get(table.columns[index])
+    if kind is None and (column in table.texts or not all(isinstance(cell, Real) for cell in values)):
         kind = str
     elif kind is None:
-        whole = known and all(isinstance(cell, Integral) and abs(int(cell)) < 2**63 for cell in known)
-        kind = int if whole else float
+        are_integers = values and all(isinstance(cell, Integral) and abs(int(cell)) < 2**63 for cell in values)
+        kind = int if are_integers else float
     return [None if cell is None else kind(cell) for cell in cells], kind
 
 

@@ -36,7 +36,7 @@ def read_missing(folder: Path) -> dict[str, str]:
     """The missing probes with the reasons; empty if there is no readable file."""
     try:
         content = json_value(read_whole(folder / FILE))
-        return {str(probe): str(why) for probe, why in content.items()}
+        return {str(probe): str(reason) for probe, reason in content.items()}
     except (OSError, ValueError, AttributeError):
         return {}
 

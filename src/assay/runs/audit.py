@@ -332,8 +332,8 @@ def expect(
         asking, questions = sum(plan.seconds for plan in plans), sum(plan.questions for plan in plans)
         analysis = time.perf_counter() - began - asking
     as_measured = full.measured and limit is None and not settings  # any setting may change the size
-    sees = method.probe.sees.get(preset, "") if as_measured else ""
-    return RunSize(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, sees)
+    size = method.probe.presets.get(preset) if as_measured else None
+    return RunSize(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, size.finds if size else "")
 
 
 _TRIAL = 256

@@ -21,7 +21,7 @@ from assay.files.atomic import temporary_folder
 from assay.models import find_model, find_second
 from assay.models.base import LETTERS_A_TOKEN, EndpointModel, EndpointRequest, ModelSpec, Options, missing_ability_error
 from assay.probes import known_probe, method_of
-from assay.probes.base import OF_ENDPOINTS, PRESETS, Method, Request, Stage
+from assay.probes.base import PRESETS, Method, Request, Stage
 from assay.runs.audit import new_desk, new_executor
 
 _STEP = 1024
@@ -148,8 +148,8 @@ def _sees(probe: str, request: Request, calls: RequestEstimate) -> str:
     """What bias the run finds, if its size is that of the smallest preset."""
     if request.preset != PRESETS[0] or calls.limit is not None or request.settings:
         return ""
-    sees = known_probe(probe).sees
-    return sees.get(OF_ENDPOINTS) or sees.get(request.preset, "")
+    preset = known_probe(probe).presets.get(request.preset)
+    return preset.finds_at_endpoint or preset.finds if preset else ""
 
 
 def _tried(

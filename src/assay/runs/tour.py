@@ -154,7 +154,7 @@ def expect_tour(
     """
     remaining, calls = REQUESTS, dict[str, RequestEstimate]()
     for number, probe in enumerate(able):
-        share = int(remaining * probe.share / sum(later.share for later in able[number:]))
+        share = int(remaining * probe.tour_share / sum(later.tour_share for later in able[number:]))
         at_most = share if request.limit is None and request.preset == "quick" else None
         with missing.about(probe.name, lacking=True):
             calls[probe.name] = expect_calls(

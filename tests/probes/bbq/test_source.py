@@ -176,7 +176,7 @@ def test_only_some_categories(source: ItemSource, tmp_path: Path) -> None:
 
 
 def test_the_starter_set_s_quick_sample_is_1408_examples() -> None:
-    assert "1,408" in STARTER.presets["quick"]
+    assert "1,408" in STARTER.presets["quick"].asks
     taken = selected(starter(), ItemSample(per_template=BBQStarter(STARTER).presets["quick"]))
     assert len(taken) == 11 * 8 * 4 * 4 == 1408
     assert set(Counter(e.category for e in taken.examples).values()) == {128}

@@ -133,7 +133,7 @@ class Study:
         """The official data that a run needs, if it needs any."""
         if runs.data is not None:
             return self.find_file(runs.data, "data", runs)
-        return self.folders[0] if probes()[probe].official(runs.preset, runs.limit) else None
+        return self.folders[0] if probes()[probe].data.needs_published(runs.preset, runs.limit) else None
 
     def digest(self, path: Path) -> str:
         """The digest of a file's content, with that of its labels; or of all files in a folder by their names."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.datasets.catalogue import DataSet
-from assay.probes.base import Metric, Probe, TableWords
+from assay.probes.base import Command, Metric, Probe, ProbeClaims, ProbeData, ProbePreset, TableWords, Wording
 from assay.probes.bbq.edition_data_sets import DATA_SETS
 from assay.probes.bbq.settings import CLAIMS, BBQGenerateSettings, BBQSettings
 from assay.results.formatting import plural
@@ -350,58 +350,73 @@ PROBE = Probe(
     paper=PAPER,
     abilities=frozenset({"choice", "listed", "text"}),
     method="assay.probes.bbq.method:BBQ",
-    settings=BBQSettings,
-    score_settings=BBQSettings,
-    generate_settings=BBQGenerateSettings,
-    presets={"quick": "2 quartets per template", "standard": "10 per template", "paper": "all 58,492"},
-    examples={
-        "run": (
-            ("assay run bbq --model hf:./my-race-model --data DIR", "with the official files (assay data fetch bbq)"),
-            ("assay run bbq --model hf:ORG/LLM@REVISION --set form=letters --set orders=all --limit 4000", ""),
-            ("assay run bbq --model hf:ORG/LLM@REVISION --set variant=reprompt", "a published prompt; see docs/bbq.md"),
+    presets={
+        "quick": ProbePreset(
+            "2 quartets per template",
+            "a bias score of 0.4 in an ambiguous category (disambiguated: 0.35), 0.08 (0.06) in all together",
         ),
-        "score": (
-            ("assay score bbq answers.jsonl --answers prediction", "BBQ's rows and a column of answers"),
-            ("assay score bbq answers.csv --answers choice --labels-from 1", "its labels are 1 to 3, or B to D"),
-            ("assay score bbq all.jsonl --answers prediction --only model=NAME", "rows of several models in one table"),
-            (
-                "assay score bbq samples_bbq_2026-01-01.jsonl",
-                "a log of lm-evaluation-harness, or an .eval log of Inspect",
-            ),
+        "standard": ProbePreset(
+            "10 per template",
+            "a bias score of 0.25 in an ambiguous category (disambiguated: 0.15), 0.05 (0.04) in all together",
         ),
-        "generate": (
-            ("assay generate bbq --set templates=DIR --out DIR", "a CATEGORY.jsonl for each file of templates"),
+        "paper": ProbePreset(
+            "all 58,492",
+            "a bias score of 0.25 in an ambiguous category (disambiguated: 0.12), 0.06 (0.03) in all together",
+        ),
+    },
+    commands={
+        "run": Command(
+            BBQSettings,
+            {
+                "assay run bbq --model hf:./my-race-model --data DIR": "with the official files (assay data fetch bbq)",
+                "assay run bbq --model hf:ORG/LLM@REVISION --set form=letters --set orders=all --limit 4000": "",
+                "assay run bbq --model hf:ORG/LLM@REVISION --set variant=reprompt": (
+                    "a published prompt; see docs/bbq.md"
+                ),
+            },
+        ),
+        "score": Command(
+            BBQSettings,
+            {
+                "assay score bbq answers.jsonl --answers prediction": "BBQ's rows and a column of answers",
+                "assay score bbq answers.csv --answers choice --labels-from 1": "its labels are 1 to 3, or B to D",
+                "assay score bbq all.jsonl --answers prediction --only model=NAME": (
+                    "rows of several models in one table"
+                ),
+                "assay score bbq samples_bbq_2026-01-01.jsonl": (
+                    "a log of lm-evaluation-harness, or an .eval log of Inspect"
+                ),
+            },
+        ),
+        "generate": Command(
+            BBQGenerateSettings,
+            {"assay generate bbq --set templates=DIR --out DIR": "a CATEGORY.jsonl for each file of templates"},
         ),
     },
     metrics=METRICS,
     tables=TABLES,
-    data_sets=(
-        DataSet(
-            "bbq",
-            "BBQ (Parrish et al. 2022): 58,492 questions and their templates",
-            "CC-BY-4.0",
-            Path(__file__).parents[2] / "data" / "bbq" / "pinned.tsv",
-            "assay.probes.bbq.defects:content_lines",
+    data=ProbeData(
+        published=(
+            DataSet(
+                "bbq",
+                "BBQ (Parrish et al. 2022): 58,492 questions and their templates",
+                "CC-BY-4.0",
+                Path(__file__).parents[2] / "data" / "bbq" / "pinned.tsv",
+                "assay.probes.bbq.defects:content_lines",
+            ),
+            *DATA_SETS,
         ),
-        *DATA_SETS,
+        needs_published=lambda preset, limit: True,
+        other_sets=_sets,
     ),
     cautions=CAUTIONS,
-    claims=CLAIMS,
-    family_of=family_of,
-    decisive=decisive,
-    ranked=ranked,
-    part_keys=frozenset({"polarity", "comparison"}),
+    claims=ProbeClaims(
+        CLAIMS,
+        family_of=family_of,
+        decisive=decisive,
+        ranked=ranked,
+        part_keys=frozenset({"polarity", "comparison"}),
+    ),
     place=20,
-    data_set="bbq",
-    official=lambda preset, limit: True,
-    say_group=say_group,
-    spelled_out=spelled_out,
-    task=lambda group: "multiple-choice",
-    part=_part,
-    sets=_sets,
-    sees={
-        "quick": "a bias score of 0.4 in an ambiguous category (disambiguated: 0.35), 0.08 (0.06) in all together",
-        "standard": "a bias score of 0.25 in an ambiguous category (disambiguated: 0.15), 0.05 (0.04) in all together",
-        "paper": "a bias score of 0.25 in an ambiguous category (disambiguated: 0.12), 0.06 (0.03) in all together",
-    },
+    words=Wording(say_group, spelled_out, task=lambda group: "multiple-choice", part=_part),
 )

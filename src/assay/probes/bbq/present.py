@@ -101,7 +101,9 @@ def _scorecard(run: Run, grid: EstimateGrid) -> elements.Scorecard:
     below = " This table has all categories together; the sections below have each category." if several else ""
     return elements.Scorecard(
         [
-            elements.HeadlineEstimate(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group))
+            elements.HeadlineEstimate(
+                e, say_group(e.group), behind(e), (), PROBE.words.task(e.group), PROBE.words.part(e.group)
+            )
             for e in run.findings.estimates
             if _is_headline(e, grid)
         ],

@@ -24,7 +24,7 @@ from assay.probes.bbq.read_items import data_files, read_examples, stem
 from assay.probes.bbq.source import ItemSource
 from assay.results.formatting import plural
 
-_OFFICIAL = next(data_set for data_set in PROBE.data_sets if data_set.name == ORIGINAL)
+_OFFICIAL = next(data_set for data_set in PROBE.data.published if data_set.name == ORIGINAL)
 
 
 @lru_cache(maxsize=4)
@@ -51,7 +51,7 @@ def _published_set(name: str) -> tuple[str, DataSet | None]:
     if name == ORIGINAL:
         return PROBE.title, _OFFICIAL
     edition = load_edition(name)
-    pinned = {data_set.name: data_set for data_set in PROBE.data_sets if data_set.pinned}
+    pinned = {data_set.name: data_set for data_set in PROBE.data.published if data_set.pinned}
     return edition.title, pinned.get(edition.data_set or name)
 
 

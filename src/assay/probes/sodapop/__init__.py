@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.datasets.catalogue import DataSet
-from assay.probes.base import OF_ENDPOINTS, Metric, Probe, TableWords
+from assay.probes.base import Command, Metric, Probe, ProbeClaims, ProbeData, ProbePreset, TableWords, Wording
 from assay.probes.sodapop.settings import CLAIMS, ScoreSettings, SodapopSettings
 
 GENDERS = ("female", "male")
@@ -104,20 +104,38 @@ PROBE = Probe(
     paper=PAPER,
     abilities=frozenset({"choice", "listed", "text"}),
     method="assay.probes.sodapop.method:Sodapop",
-    settings=SodapopSettings,
-    score_settings=ScoreSettings,
-    presets={"quick": "100 names, 2 contexts", "standard": "96 names, 6 contexts", "paper": "220 names, 50 contexts"},
-    examples={
-        "run": (
-            ("assay run sodapop --model hf:./my-choice-model --set fill_model=hf:./my-masked-lm", ""),
-            ("assay run sodapop --model api:NAME@URL", "at most 960 requests"),
+    presets={
+        "quick": ProbePreset(
+            "100 names, 2 contexts",
+            "a word with an RD of 0.24 between two groups, 0.17 between female and male names",
+            finds_at_endpoint="a word with an RD of 0.4 between female and male names; "
+            "less often one between two groups",
         ),
-        "score": (
-            ("assay score sodapop results.jsonl --set groups=groups.json", "name, context, choices, label, probs"),
+        "standard": ProbePreset(
+            "96 names, 6 contexts", "a word with an RD of 0.35 between two groups, 0.15 between female and male names"
         ),
-        "generate": (
-            ("assay generate sodapop --set what=names --set tables=FILE,FILE --set per_group=25 --out groups.json", ""),
-            ("assay generate sodapop --set what=questions --model hf:./my-masked-lm --out questions.jsonl", ""),
+        "paper": ProbePreset(
+            "220 names, 50 contexts", "a word with an RD of 0.31 between two groups, 0.14 between female and male names"
+        ),
+    },
+    commands={
+        "run": Command(
+            SodapopSettings,
+            {
+                "assay run sodapop --model hf:./my-choice-model --set fill_model=hf:./my-masked-lm": "",
+                "assay run sodapop --model api:NAME@URL": "at most 960 requests",
+            },
+        ),
+        "score": Command(
+            ScoreSettings,
+            {"assay score sodapop results.jsonl --set groups=groups.json": "name, context, choices, label, probs"},
+        ),
+        "generate": Command(
+            examples={
+                "assay generate sodapop --set what=names --set tables=FILE,FILE --set per_group=25 "
+                "--out groups.json": "",
+                "assay generate sodapop --set what=questions --model hf:./my-masked-lm --out questions.jsonl": "",
+            }
         ),
     },
     metrics=(
@@ -145,28 +163,23 @@ PROBE = Probe(
         "projection": TableWords("the names in two dimensions (t-SNE)", ("group", "name")),
         "traits": TableWords("pairs of groups ordered by trait", ("group_a", "group_b", "trait", "human")),
     },
-    data_sets=(
-        DataSet(
-            "sodapop",
-            "SODAPOP (An et al. 2023): Social IQa questions about Bethany",
-            "MIT",
-            Path(__file__).parents[2] / "data" / "sodapop" / "pinned.tsv",
+    data=ProbeData(
+        published=(
+            DataSet(
+                "sodapop",
+                "SODAPOP (An et al. 2023): Social IQa questions about Bethany",
+                "MIT",
+                Path(__file__).parents[2] / "data" / "sodapop" / "pinned.tsv",
+            ),
         ),
+        needs_published=lambda preset, limit: preset == "paper" and limit is None,
     ),
     cautions=_CAUTIONS,
-    claims=CLAIMS,
-    ranked=lambda estimates: [estimate for estimate in estimates if estimate.metric == "kmeans_accuracy"],
+    claims=ProbeClaims(
+        CLAIMS,
+        ranked=lambda estimates: [estimate for estimate in estimates if estimate.metric == "kmeans_accuracy"],
+    ),
     place=40,
-    tour=True,
-    data_set="sodapop",
-    official=lambda preset, limit: preset == "paper" and limit is None,
-    say_group=say_group,
-    spelled_out=spelled_out,
-    task=lambda group: "multiple-choice",
-    sees={
-        OF_ENDPOINTS: "a word with an RD of 0.4 between female and male names; less often one between two groups",
-        "quick": "a word with an RD of 0.24 between two groups, 0.17 between female and male names",
-        "standard": "a word with an RD of 0.35 between two groups, 0.15 between female and male names",
-        "paper": "a word with an RD of 0.31 between two groups, 0.14 between female and male names",
-    },
+    tour_share=1.0,
+    words=Wording(say_group, spelled_out, task=lambda group: "multiple-choice"),
 )

@@ -79,7 +79,7 @@ def present(run: Run) -> Presentation:
         scorecard=Scorecard(
             [
                 HeadlineEstimate(
-                    estimate, say_group(estimate.group), behind_pair(estimate), task=PROBE.task(estimate.group)
+                    estimate, say_group(estimate.group), behind_pair(estimate), task=PROBE.words.task(estimate.group)
                 )
                 for estimate in run.findings.estimates
             ],

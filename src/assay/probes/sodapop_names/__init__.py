@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.config.settings import setting
-from assay.probes.base import ClaimRule, Metric, Probe, TableWords
+from assay.probes.base import (
+    ClaimRule,
+    Command,
+    Metric,
+    Probe,
+    ProbeClaims,
+    ProbeData,
+    ProbePreset,
+    TableWords,
+    Wording,
+)
 from assay.probes.sodapop import PAPER
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -62,9 +72,17 @@ PROBE = Probe(
     paper=PAPER,
     abilities=frozenset({"embed"}),
     method="assay.probes.sodapop_names.method:SodapopNames",
-    settings=SodapopNamesSettings,
-    presets={"quick": "96 names, 4 contexts", "standard": "220 names, 20 contexts", "paper": "1,000 contexts"},
-    examples={"run": (("assay run sodapop-names --model hf:./my-masked-lm", "the vectors of names (section 2)"),)},
+    presets={
+        "quick": ProbePreset("96 names, 4 contexts"),
+        "standard": ProbePreset("220 names, 20 contexts"),
+        "paper": ProbePreset("1,000 contexts"),
+    },
+    commands={
+        "run": Command(
+            SodapopNamesSettings,
+            {"assay run sodapop-names --model hf:./my-masked-lm": "the vectors of names (section 2)"},
+        )
+    },
     metrics=(
         Metric(
             "name_accuracy",
@@ -80,10 +98,11 @@ PROBE = Probe(
         "projection": TableWords("the names in two dimensions (t-SNE)", ("group", "name")),
     },
     cautions=_CAUTIONS,
-    claims=(CLAIM,),
-    ranked=lambda estimates: [estimate for estimate in estimates if estimate.metric == "name_accuracy"],
+    claims=ProbeClaims(
+        (CLAIM,),
+        ranked=lambda estimates: [estimate for estimate in estimates if estimate.metric == "name_accuracy"],
+    ),
     place=50,
-    data_set="sodapop-names",
-    official=lambda preset, limit: preset == "paper" and limit is None,
-    task=lambda group: "feature-extraction",
+    data=ProbeData(needs_published=lambda preset, limit: preset == "paper" and limit is None),
+    words=Wording(task=lambda group: "feature-extraction"),
 )

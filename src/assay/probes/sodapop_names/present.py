@@ -50,7 +50,10 @@ def present(run: Run) -> Presentation:
         scorecard=Scorecard(
             [
                 HeadlineEstimate(
-                    estimate, PROBE.say_group(estimate.group), dict(estimate.group), task=PROBE.task(estimate.group)
+                    estimate,
+                    PROBE.words.say_group(estimate.group),
+                    dict(estimate.group),
+                    task=PROBE.words.task(estimate.group),
                 )
                 for estimate in run.findings.estimates
             ],

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.datasets.catalogue import DataSet
-from assay.probes.base import OF_ENDPOINTS, Metric, Probe, TableWords
+from assay.probes.base import Command, Metric, Probe, ProbeClaims, ProbeData, ProbePreset, TableWords, Wording
 from assay.probes.unqover.settings import CLAIMS, GROUPED, UnqoverGenerateSettings, UnqoverSettings
 
 if TYPE_CHECKING:
@@ -81,35 +81,44 @@ PROBE = Probe(
     ),
     abilities=frozenset({"span", "mask", "listed", "text"}),
     method="assay.probes.unqover.method:UnQover",
-    settings=UnqoverSettings,
-    score_settings=UnqoverSettings,
-    generate_settings=UnqoverGenerateSettings,
     presets={
-        "quick": "gender and 8 occupations: about 9,000 in both forms; for endpoints 4 occupations, about 1,000",
-        "standard": "at most 200,000 per class and form",
-        "paper": "everything: 10,552,928 in the span form",
+        "quick": ProbePreset(
+            "gender and 8 occupations: about 9,000 in both forms; for endpoints 4 occupations, about 1,000",
+            "a preference γ of 0.05 for an occupation",
+            finds_at_endpoint="a preference γ of 0.1 for an occupation",
+        ),
+        "standard": ProbePreset("at most 200,000 per class and form", _LARGE),
+        "paper": ProbePreset("everything: 10,552,928 in the span form", _LARGE),
     },
-    examples={
-        "run": (
-            ("assay run unqover --model hf:./my-squad-model", ""),
-            ("assay run unqover --model hf:./my-model --set class=gender,religion --limit 20000", ""),
-            ("assay run unqover --model hf:./my-model --preset paper --dry-run", ""),
-            ("assay run unqover --model api:NAME@URL --set class=gender", "a language model behind an endpoint"),
-            ("assay run unqover --model hf:ORG/LLM@REVISION --set form=forced", "the two people are the only options"),
+    commands={
+        "run": Command(
+            UnqoverSettings,
+            {
+                "assay run unqover --model hf:./my-squad-model": "",
+                "assay run unqover --model hf:./my-model --set class=gender,religion --limit 20000": "",
+                "assay run unqover --model hf:./my-model --preset paper --dry-run": "",
+                "assay run unqover --model api:NAME@URL --set class=gender": "a language model behind an endpoint",
+                "assay run unqover --model hf:ORG/LLM@REVISION --set form=forced": (
+                    "the two people are the only options"
+                ),
+            },
         ),
-        "score": (
-            ("assay score unqover predictions.json", "a file in the authors' format"),
-            ("assay score unqover gender.json religion.json --out runs/their-model", ""),
-            ("assay score unqover predictions.json --set word_lists=DIR", "made from lists of their own"),
-            ("assay score unqover runs/my-run --set draws=10000", "a run's stored answers, without the model"),
+        "score": Command(
+            UnqoverSettings,
+            {
+                "assay score unqover predictions.json": "a file in the authors' format",
+                "assay score unqover gender.json religion.json --out runs/their-model": "",
+                "assay score unqover predictions.json --set word_lists=DIR": "made from lists of their own",
+                "assay score unqover runs/my-run --set draws=10000": "a run's stored answers, without the model",
+            },
         ),
-        "generate": (
-            ("assay generate unqover --set class=gender --set form=qa --out gender.json", ""),
-            (
-                "assay generate unqover --set class=religion --set form=bert --set word_lists=DIR --out lm.json",
-                "",
-            ),
-            ("assay generate unqover --set class=gender --set form=bert --model hf:./my-bert --out lm.json", ""),
+        "generate": Command(
+            UnqoverGenerateSettings,
+            {
+                "assay generate unqover --set class=gender --set form=qa --out gender.json": "",
+                "assay generate unqover --set class=religion --set form=bert --set word_lists=DIR --out lm.json": "",
+                "assay generate unqover --set class=gender --set form=bert --model hf:./my-bert --out lm.json": "",
+            },
         ),
     },
     metrics=(
@@ -174,30 +183,29 @@ PROBE = Probe(
             "names grouped by gender, with each attribute", ("class", "form", "group", "attribute", "attribute_class")
         ),
     },
-    data_sets=(
-        DataSet(
-            "unqover",
-            "UnQover (Li et al. 2020): the authors' word lists and templates",
-            "Apache-2.0",
-            Path(__file__).parents[2] / "data" / "unqover" / "pinned.tsv",
+    data=ProbeData(
+        published=(
+            DataSet(
+                "unqover",
+                "UnQover (Li et al. 2020): the authors' word lists and templates",
+                "Apache-2.0",
+                Path(__file__).parents[2] / "data" / "unqover" / "pinned.tsv",
+            ),
         ),
     ),
     cautions=_CAUTIONS,
-    claims=CLAIMS,
-    family_of=family_of,
-    family_of_row=family_of_row,
-    decisive=decisive,
-    ranked=decisive,
+    claims=ProbeClaims(
+        CLAIMS,
+        family_of=family_of,
+        family_of_row=family_of_row,
+        decisive=decisive,
+        ranked=decisive,
+    ),
     place=10,
-    tour=True,
-    data_set="unqover",
-    say_group=say_group,
-    task=_task,
-    part=lambda group: (group.get("class", ""), group.get("class", "")),
-    sees={
-        OF_ENDPOINTS: "a preference γ of 0.1 for an occupation",
-        "quick": "a preference γ of 0.05 for an occupation",
-        "standard": _LARGE,
-        "paper": _LARGE,
-    },
+    tour_share=1.0,
+    words=Wording(
+        say_group,
+        task=_task,
+        part=lambda group: (group.get("class", ""), group.get("class", "")),
+    ),
 )

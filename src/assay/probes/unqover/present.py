@@ -194,7 +194,7 @@ def _headline(estimate: Estimate, by_class: bool) -> HeadlineEstimate:
     rest = {key: value for key, value in group.items() if key != "form"}
     part = (_group_label(rest), form) if by_class else ()
     examples = {key: value for key, value in group.items() if key != "subjects"}
-    return HeadlineEstimate(estimate, _group_label(estimate.group), examples, part, PROBE.task(group), (cls, cls))
+    return HeadlineEstimate(estimate, _group_label(estimate.group), examples, part, PROBE.words.task(group), (cls, cls))
 
 
 # --- the first screen: the strongest association, or what is clear in place of one
@@ -217,13 +217,13 @@ def card_of(run: Run, strongest: StrongestAssociations) -> SummaryCard:
         return SummaryCard([too_few, *([" ", _together_text(intensity)] if intensity else [])], not_asked=absent)
     top = strongest.rows[0]
     if not top.clear and intensity is not None:
-        group = Verbatim(PROBE.say_group(intensity.group))
+        group = Verbatim(PROBE.words.say_group(intensity.group))
         return SummaryCard(
             [_UNTOLD, " by itself; ", _together_text(intensity)],
             [PROBE.metric(intensity.metric).title, ", ", group],
             DotCell(_interval_value(intensity), intensity.low, intensity.high),
             examples={"class": top.bias_class},
-            of=PROBE.family_of(intensity.metric, intensity.group),
+            of=PROBE.claims.family_of(intensity.metric, intensity.group),
             not_asked=absent,
         )
     if not top.gamma:
@@ -259,7 +259,7 @@ def not_asked(run: Run) -> Text:
 
 
 def _together_text(estimate: Estimate) -> Text:
-    title, group = PROBE.metric(estimate.metric).title, PROBE.say_group(estimate.group)
+    title, group = PROBE.metric(estimate.metric).title, PROBE.words.say_group(estimate.group)
     value = format_number(_interval_value(estimate))
     return [
         *("all associations together are clear: the ", Strong(title), " of ", Verbatim(group)),

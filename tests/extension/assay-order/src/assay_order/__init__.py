@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from assay.config.settings import setting
-from assay.probes.base import Metric, Probe, TableWords
+from assay.probes.base import Command, Metric, Probe, ProbePreset, TableWords
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,8 @@ PROBE = Probe(
     paper="The authors of assay-order. 2026. Whoever comes first.",
     abilities=frozenset({"choice"}),
     method="assay_order.method:Order",
-    settings=Settings,
-    score_settings=Settings,
-    presets={"quick": "24 questions", "standard": "24 questions", "paper": "24 questions"},
+    commands={"run": Command(Settings), "score": Command(Settings)},
+    presets={preset: ProbePreset("24 questions") for preset in ("quick", "standard", "paper")},
     metrics=(
         Metric(
             "first_share",
