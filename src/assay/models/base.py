@@ -148,13 +148,15 @@ LETTERS_A_TOKEN = 4
 class EndpointRequest:
     """One request to an endpoint: its path, its body, and its number among equal requests (`sample`).
 
-    `check` raises ValueError, with the reason, if a reply lacks what was requested. The key is not part of a call.
+    `check` raises ValueError, with the reason, if a reply lacks what was requested. The key is not part of a request:
+    in `headers`, {key} stands for it.
     """
 
     path: str
     body: Mapping[str, Any]
     check: Callable[[Mapping[str, Any]], object] = field(compare=False, repr=False)
     sample: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def digest(self, place: str) -> str:
         """Its key in the journal; `place` is the endpoint's address. The order of the body's keys counts, because in
@@ -171,9 +173,8 @@ class EndpointRequest:
     @property
     def output_tokens(self) -> int:
         """The most tokens that the reply can have."""
-        return max(
-            (int(self.body[key]) for key in ("max_tokens", "max_completion_tokens") if key in self.body), default=1
-        )
+        fields = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+        return max((int(self.body[field]) for field in fields if field in self.body), default=1)
 
 
 def _texts_in(value: Any) -> Iterator[str]:
