@@ -133,7 +133,8 @@ class BuiltInModel(TokenModel):
 
     def _masked(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         rows = self._padded(tokens)
-        (logits,) = self._run(rows, "mask", places=_flat(rows, tokens.marks["mask"]))
+        flat = np.arange(len(tokens)) * rows.ids.shape[1] + tokens.marks["mask"]  # positions among those of all rows
+        (logits,) = self._run(rows, "mask", places=flat)
         probabilities = softmax(logits)  # (row, token)
         if tokens.ability == "fill":
             token, probability = likeliest(probabilities, int(tokens.marks["top"][0]))
@@ -249,13 +250,6 @@ def mean_between(hidden: Floats, start: Ints, end: Ints) -> Floats:
 def _nth_largest(values: Floats, n: int) -> Floats:
     index = max(values.shape[-1] - n, 0)
     return np.partition(values, index, axis=-1)[:, index : index + 1]
-
-
-def _flat(rows: PaddedBatch, positions: Ints) -> NDArray[np.int64]:
-    """Positions in their rows as places among the positions of all rows."""
-    count, width = rows.ids.shape
-    places: NDArray[np.int64] = np.arange(count, dtype=np.int64) * width + positions
-    return places
 
 
 def _session(graph: Path, threads: int) -> Any:

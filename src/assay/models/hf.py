@@ -119,7 +119,7 @@ class HFModel(TokenModel):
             with (
                 no_panic(self.spec.name),
                 self._torch.inference_mode(),
-                self._multiplied(),
+                _precision(self._torch, "high" if self.spec.dtype == TF32 else "highest"),
                 self._float32_head(used=tokens.ability in SCORED),
             ):
                 return super().forward(tokens)
@@ -130,12 +130,6 @@ class HFModel(TokenModel):
             if _is_of_network(error):
                 raise _unusable(self.spec, error) from error
             raise
-
-    @contextmanager
-    def _multiplied(self) -> Iterator[None]:
-        """A context in which matrices are multiplied in the number type of this model, also if it is tf32."""
-        with _precision(self._torch, "high" if self.spec.dtype == TF32 else "highest"):
-            yield
 
     def _rough_head(self) -> Any:
         """The linear layer that gives the scores, if it would compute them in less than float32."""
@@ -201,6 +195,7 @@ class HFModel(TokenModel):
 
 @contextmanager
 def _precision(torch: Any, name: str) -> Iterator[None]:
+    """A context in which matrices in float32 are multiplied with this precision: "high" is tf32."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(name)
     try:

@@ -87,6 +87,7 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
     if options.dtype == TF32 and not on_gpu:
         problem = f"the number type {TF32} is one of NVIDIA's GPUs, and the device is {device}."
         raise UsageError(problem, "--dtype float32", code="bad-option", key="dtype")
+    stored_dtype = config.dtype or config.torch_dtype or ""
     spec = ModelSpec(
         name=name,
         kind="hf",
@@ -99,15 +100,9 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
         allow_pickle=options.allow_pickle,
         threads=options.threads or 0,
         parameters=parameters_in(path for path in weights if path.suffix == ".safetensors"),
-        checkpoint_dtype=_stored_type(config),
+        checkpoint_dtype=stored_dtype if stored_dtype in DTYPES[1:] else "",
     )
     return with_dtype(spec, FLOAT32 if options.dtype == AUTO and not on_gpu else options.dtype)
-
-
-def _stored_type(config: _Config) -> str:
-    """The type of a checkpoint's weights, one of DTYPES; empty if its configuration does not say."""
-    stored = config.dtype or config.torch_dtype or ""
-    return stored if stored in DTYPES[1:] else ""
 
 
 def libraries() -> tuple[Any, Any]:

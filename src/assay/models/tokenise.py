@@ -16,6 +16,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,8 +89,8 @@ class Tokeniser:
     def __init__(self, tokenizer: FastTokenizer) -> None:
         self.tokenizer = tokenizer
         self._backend = tokenizer.backend_tokenizer
-        self._words: dict[tuple[str, bool], Columns] = {}
-        self._texts: dict[tuple[bool, bool, str], NDArray[np.int32]] = {}  # each as Columns: (3, token)
+        self._word = lru_cache(_MOST_REMEMBERED)(self._word_tokens)
+        self._text = lru_cache(_MOST_REMEMBERED)(self._text_tokens)
         self._unlimited()
         self.single = self._layout("a")
         self.pair = self._layout("a", "b")
@@ -120,7 +121,7 @@ class Tokeniser:
 
         Empty if the word shares a token with the text before it.
         """
-        ids, start, end = self._word(before + word, first=not before.startswith(" "))
+        ids, start, end = self._word(before + word, not before.startswith(" "))
         glued = len(before.rstrip(" "))
         if not glued:
             return ids
@@ -178,14 +179,10 @@ class Tokeniser:
         text: str = self._backend.decode([token], skip_special_tokens=False)
         return text.strip()
 
-    def _text(self, text: str, whole: bool, behind: bool) -> NDArray[np.int32]:
-        cached = self._texts.get((whole, behind, text))
-        if cached is None:
-            if len(self._texts) >= _MOST_REMEMBERED:
-                self._texts.clear()
-            columns = self._by_words(text, behind) if not whole and self.exact(text) else self._encode(text)
-            cached = self._texts[whole, behind, text] = np.array(columns, dtype=np.int32)
-        return cached
+    def _text_tokens(self, text: str, whole: bool, behind: bool) -> NDArray[np.int32]:
+        """The tokens of a text as an array of Columns: (3, token)."""
+        columns = self._by_words(text, behind) if not whole and self.exact(text) else self._encode(text)
+        return np.array(columns, dtype=np.int32)
 
     def _by_words(self, text: str, behind: bool = False) -> Columns:
         ids: list[int] = []
@@ -195,24 +192,20 @@ class Tokeniser:
         for index, word in enumerate(text.split(" ")):
             piece = word if index == 0 else f" {word}"
             if piece:
-                word_ids, word_start, word_end = self._word(piece, first=at == 0 and not behind)
+                word_ids, word_start, word_end = self._word(piece, at == 0 and not behind)
                 ids += word_ids
                 start += [at + offset for offset in word_start]
                 end += [at + offset for offset in word_end]
             at += len(piece)
         return ids, start, end
 
-    def _word(self, piece: str, *, first: bool) -> Columns:
-        """Tokens of a word with the blank before it, at the start of a text or further on."""
-        cached = self._words.get((piece, first))
-        if cached is None:
-            if len(self._words) >= _MOST_REMEMBERED:
-                self._words.clear()
-            cached = self._words[piece, first] = self._encode(piece) if first else self._encode_behind(piece)
-        return cached
+    def _word_tokens(self, piece: str, first: bool) -> Columns:
+        """Tokens of a word with the blank before it, at the start of a text or further on.
 
-    def _encode_behind(self, piece: str) -> Columns:
-        """Tokens of a word after another word: some tokenizers strip a blank at the start of a text."""
+        Further on, they are those after another word: some tokenizers strip a blank at the start of a text.
+        """
+        if first:
+            return self._encode(piece)
         ids, start, end = self._encode(f"a{piece}")
         before = len(self._a)
         if ids[:before] != self._a:
