@@ -62,16 +62,8 @@ class _Process:
         with self._lock:
             try:
                 process = self._running()
-                assert process.stdin is not None
-                with suppress(BrokenPipeError):  # it has ended: there will be no answer
-                    process.stdin.write(json.dumps(request, default=str).encode() + b"\n")
-                    process.stdin.flush()
-                answer = _next(process)
-                if answer is None:
-                    code = process.wait()
-                    timed_out = f"it takes more than {SECONDS:g} seconds"
-                    return {"error": timed_out if code == 1 else f"its process ended with code {code}"}
-                return answer
+                _put(process, request)
+                return _next(process) or {"error": _why_ended(process)}
             except BaseException:  # Ctrl-C: its answer must not be taken for that to the next request
                 self.stop()
                 raise
@@ -81,15 +73,8 @@ class _Process:
         if self._started is not None and self._owner == os.getpid() and self._started.poll() is None:
             return self._started
         self.stop()
-        paths = os.pathsep.join(path for path in sys.path if path)
-        self._started = subprocess.Popen(
-            [sys.executable, "-P", str(PROGRAM)],  # -P: the modules beside the program are not for it
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**harmless(os.environ), "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"},
-        )
-        self._owner = os.getpid()
+        environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "HF_HUB_OFFLINE": "1"}
+        self._started, self._owner = _start({**harmless(os.environ), **environment}), os.getpid()
         if _next(self._started) is None:
             problem = f"the program that runs chat templates does not start (exit code {self._started.wait()})."
             raise ModelError(problem, "Ask without templates: --set chat=off.", code="cannot-load")
@@ -107,11 +92,33 @@ class _Process:
         process.wait()
 
 
+def _start(environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", str(PROGRAM)],  # -P: the modules beside the program are not for it
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    )
+
+
+def _put(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):  # it has ended: there will be no answer
+        process.stdin.write(json.dumps(request, default=str).encode() + b"\n")
+        process.stdin.flush()
+
+
 def _next(process: subprocess.Popen[bytes]) -> dict[str, Any] | None:
     """Its next answer; None if it has ended."""
     assert process.stdout is not None
     line = process.stdout.readline()
     return json.loads(line) if line.endswith(b"\n") else None
+
+
+def _why_ended(process: subprocess.Popen[bytes]) -> str:
+    code = process.wait()
+    return f"it takes more than {SECONDS:g} seconds" if code == 1 else f"its process ended with code {code}"
 
 
 _PROCESS = _Process()
