@@ -24,8 +24,8 @@ from assay.asking.queries import (
     TextQuery,
 )
 from assay.engine.executor import answers_of
-from assay.models.api.client import Client, Posted
-from assay.models.api.detect_dialect import _EndpointTest
+from assay.models.api.client import BEARER, Client, Posted
+from assay.models.api.detect_dialect import EndpointTest
 from assay.models.api.model import ApiModel
 from assay.models.base import Endpoint, ModelSpec
 from endpoint_server import ALL, Asked, Server
@@ -97,7 +97,7 @@ class Sending(Client):
         super().__init__(URL)
         self.change, self.status, self.sent = change, status, 0
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Posted:
+    async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] = BEARER) -> Posted:
         right = SERVER.usual(Asked(f"/v1{path}", {}, dict(body), self.sent, 0))
         said = self.change(self.sent, right).decode(errors="replace")
         self.sent += 1
@@ -106,7 +106,7 @@ class Sending(Client):
 
 def search(change: Change, status: int = 200) -> Endpoint:
     """What the tests find out about an endpoint that sends changed replies."""
-    return run_alone(_EndpointTest(Sending(change, status), Endpoint("m")).search())
+    return run_alone(EndpointTest(Sending(change, status), Endpoint("m")).search())
 
 
 def unchanged(number: int, right: Any) -> bytes:

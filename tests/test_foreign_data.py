@@ -35,7 +35,7 @@ from assay.lab.debiasing.corpus import Corpus
 from assay.lab.training.choice import read_choice_data
 from assay.lab.training.span import read_span_data
 from assay.models import find_model, load_model
-from assay.models.api.dialects import LISTED
+from assay.models.api.dialects import LISTED_MODES
 from assay.models.api.model import ApiModel
 from assay.models.base import Endpoint, ModelSpec, RetryableError
 from assay.probes.bbq.targets import read_metadata
@@ -291,7 +291,7 @@ def _received(way: str, status: int, folder: Path) -> int:
     query: Any = {"text": TextQuery("Who?", 5), "echo": ChoiceQuery("Ann met Bo.", "Who?", OPTIONS)}.get(
         way, ListedQuery("Ann met Bo.", "Who?", OPTIONS)
     )
-    scoring = Scoring(answer=way if way in LISTED else "")
+    scoring = Scoring(answer=way if way in LISTED_MODES else "")
     said = (folder / f"{way}.json").read_bytes().decode(errors="replace")
     try:
         calls = model.calls(query, scoring)

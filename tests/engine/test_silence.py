@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assay.errors import ModelError
-from assay.models.api.detect_dialect import LONGEST, _EndpointTest
+from assay.models.api.detect_dialect import LONGEST, EndpointTest
 from assay.models.base import Endpoint, RetryableError
 from own_loop import in_own_thread
 from raising import raises
@@ -90,7 +90,7 @@ class _Client:
     def __init__(self, answers: int, error: RetryableError | None = None) -> None:
         self.answers, self.error, self.sent = answers, error, 0
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
+    async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
         self.sent += 1
         if self.sent <= self.answers:
             return {"choices": [{"message": {"content": f"A {self.sent}"}, "finish_reason": "stop"}]}, ""
@@ -103,7 +103,7 @@ def searched(client: Any) -> tuple[float, list[str], Any]:
     """How long the search took, what it said meanwhile, and what it found or why it found nothing."""
     lines: list[str] = []
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        search = _EndpointTest(client, Endpoint("m"), lines.append)
+        search = EndpointTest(client, Endpoint("m"), lines.append)
         try:
             found: Any = runner.run(search.watched())
         except ModelError as error:

@@ -15,7 +15,7 @@ from assay.errors import ModelError, UsageError
 from assay.files.paths import cache_folder
 from assay.models import find_model
 from assay.models.api.detect_dialect import MOST_REQUESTS
-from assay.models.api.dialects import LettersDialect
+from assay.models.api.dialects.chat import ChatDialect
 from assay.models.base import Endpoint, Options
 from endpoint_server import ALL, Asked, Sent, Server, serving
 from raising import raises
@@ -99,7 +99,7 @@ def test_half_a_character_is_no_letter_and_no_lie() -> None:
     """llama.cpp gives no logprobs of a first token that is only a part of a character."""
     query = ListedQuery("", "Who?", ("Ann", "Bo"))
     reply = {"choices": [{"message": {"content": "\ufffd"}, "finish_reason": "length"}]}
-    answer = LettersDialect().read(query, reply)
+    answer = ChatDialect().read_options(query, reply)
     assert (answer.status, answer.mass, answer.scores) == (Status.UNCLEAR, 0.0, None)
 
 
@@ -131,11 +131,11 @@ def replied(*entries: tuple[str, dict[str, float]]) -> dict[str, Any]:
 def test_letters_in_brackets_are_read_behind_the_bracket(
     entries: list[tuple[str, dict[str, float]]], shares: tuple[float, float]
 ) -> None:
-    letters = LettersDialect()
-    body = letters.body(Endpoint("m", continued="message"), BRACKETED)
+    chat = ChatDialect()
+    body = chat.options_body(Endpoint("m", continued="message"), BRACKETED, "letters")
     assert body["max_tokens"] == 3
     assert body["messages"][-1] == {"role": "assistant", "content": "The answer is"}
-    answer = letters.read(BRACKETED, replied(*entries))
+    answer = chat.read_options(BRACKETED, replied(*entries))
     assert answer.scores is not None
     assert [math.exp(score) for score in answer.scores] == pytest.approx(shares)
     assert answer.mass == pytest.approx(sum(shares))

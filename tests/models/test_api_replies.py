@@ -13,9 +13,9 @@ import pytest
 
 from assay.asking.queries import Status
 from assay.errors import AssayError, ModelError
-from assay.models.api.client import Client, retry_after
-from assay.models.api.detect_dialect import _EndpointTest
-from assay.models.api.dialects import billed, served_by
+from assay.models.api.client import BEARER, Client, retry_after
+from assay.models.api.detect_dialect import EndpointTest
+from assay.models.api.fields import billed, served_by
 from assay.models.base import Endpoint, Reply, RetryableError
 from changed_replies import FEW, QUERIES, Change, Sending, read, right_replies, search, unchanged, wrong_copies
 from fuzzing import changed
@@ -162,11 +162,11 @@ def test_words_of_a_server_do_not_pass_for_its_status() -> None:
         return b'{"error": {"message": "the page answers 404: really"}}'
 
     class Refusing(Sending):
-        async def post(self, path: str, body: Any) -> Any:
+        async def post(self, path: str, body: Any, headers: Any = BEARER) -> Any:
             self.status = 200 if self.sent == 0 else 422
-            return await super().post(path, body)
+            return await super().post(path, body, headers)
 
-    found = run_alone(_EndpointTest(Refusing(refused, 200), Endpoint("m")).search()).found
+    found = run_alone(EndpointTest(Refusing(refused, 200), Endpoint("m")).search()).found
     assert "decisions: refused (422: the page answers 404: really)" in found
 
 

@@ -377,7 +377,7 @@ def test_nothing_is_cut_or_padded_by_a_tokenizer_that_would(ability: str, wrap: 
     first = limited.encode(ASKED[ability])
     limited.tokeniser.tokenizer.backend_tokenizer.enable_truncation(8)  # somebody else did
     limited.tokeniser.tokenizer.backend_tokenizer.enable_padding(length=8)
-    limited.tokeniser._texts.clear()
+    limited.tokeniser._text.cache_clear()
     for tokens in (first, limited.encode(ASKED[ability])):
         assert tokens.ids.tolist() == usual.ids.tolist()
         assert tokens.offsets.tolist() == usual.offsets.tolist()

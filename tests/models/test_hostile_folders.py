@@ -24,8 +24,7 @@ import pytest
 from assay.asking.queries import Scoring, SpanColumns, StringColumn, TextColumns, TextQuery
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import chat_templates, find_model, load, load_model
-from assay.models.base import Options, TokenModel
-from assay.models.safetensors_header import parameters_in
+from assay.models.base import Options, TokenModel, parameters_in
 from raising import raises
 from tiny_models import ModelFolder
 

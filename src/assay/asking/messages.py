@@ -86,13 +86,13 @@ def as_text(prompt: str, dialogue: Dialogue) -> str:
     """
     begun = dialogue.begun
     glue, end = ("\nAnswer: ", "\nAnswer:") if begun is None else ("\n\n", f"\n\n{begun}") if begun else (" ", "")
-    said: list[str] = []
+    paragraphs: list[str] = []
     for turn in dialogue.before:
-        if turn.role == ASSISTANT and said:
-            said[-1] += glue + turn.text
+        if turn.role == ASSISTANT and paragraphs:
+            paragraphs[-1] += glue + turn.text
         else:
-            said.append(turn.text)
-    return "\n\n".join([*said, prompt + end])
+            paragraphs.append(turn.text)
+    return "\n\n".join([*paragraphs, prompt + end])
 
 
 OPEN = (" ", "\n", "(")

@@ -55,6 +55,3 @@ def without_options(question: str, spoken: str = ENGLISH) -> str:
     """
     words = language(spoken).asking
     return f"{words.asked(question)}\n{words.one_sentence}\n{words.answer}"
-
-
-# --- settings that probes have for it

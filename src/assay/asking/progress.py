@@ -43,8 +43,8 @@ class TourProgress(Progress, Protocol):
 class Waiting(Progress, Protocol):
     """A progress that can also show what is being waited for."""
 
-    def waits(self, what: str) -> None:
-        """Nothing has come for `EVERY` seconds. `what` may have control characters of a server."""
+    def waits(self, description: str) -> None:
+        """Nothing has come for `EVERY` seconds. `description` may have control characters of a server."""
 
 
 class SilentProgress:
@@ -91,35 +91,35 @@ class LineProgress:
 
     def __init__(self) -> None:
         self._label, self._total, self._done, self._fresh, self._unit = "", 0, 0, 0, ""
-        self._began = self._said = 0.0
-        self._whole = RemainingTime()
+        self._began = self._printed_at = 0.0
+        self._overall = RemainingTime()
 
     def overall(self, label: str, done: int, total: int) -> None:
-        self._whole.at(label, done, total)
+        self._overall.at(label, done, total)
 
     def start(self, label: str, total: int, unit: str = "questions") -> None:
         self._label, self._total, self._done, self._fresh, self._unit = printable(label), total, 0, 0, unit
-        self._began = self._said = time.monotonic()
+        self._began = self._printed_at = time.monotonic()
 
     def advance(self, count: int, *, stored: bool = False) -> None:
         self._done += count
         self._fresh += 0 if stored else count
-        self._whole.advance(count, stored)
+        self._overall.advance(count, stored)
         now = time.monotonic()
-        if self._done == self._total or now - self._said >= self.SECONDS_BETWEEN:
+        if self._done == self._total or now - self._printed_at >= self.SECONDS_BETWEEN:
             rate = self._fresh / max(now - self._began, 1e-9)
-            left = (self._total - self._done) / rate if rate else 0.0
-            tail = f"{_said(rate)}, {left:,.0f} s left" if self._fresh else "stored already"
+            seconds_left = (self._total - self._done) / rate if rate else 0.0
+            tail = f"{_rate_text(rate)}, {seconds_left:,.0f} s left" if self._fresh else "stored already"
             done = f"{self._label}: {self._done:,} of {self._total:,} {self._unit}, {tail}"
-            whole = self._whole.said(f" of {self._whole.label}")
-            done += f" ({whole})" if whole else ""
+            overall = self._overall.said(f" of {self._overall.label}")
+            done += f" ({overall})" if overall else ""
             self.say(done)
-            self._said = now
+            self._printed_at = now
 
-    def waits(self, what: str) -> None:
+    def waits(self, description: str) -> None:
         done = f"{self._label}: {self._done:,} of {self._total:,} {self._unit}; " if self._label else ""
-        self.say(f"{done}{printable(what)}")
-        self._said = time.monotonic()
+        self.say(f"{done}{printable(description)}")
+        self._printed_at = time.monotonic()
 
     def say(self, line: str) -> None:
         sys.stderr.write(f"{line}\n")  # in one piece: whatever stops the program, its message begins a line
@@ -159,9 +159,9 @@ class ProgressBar:
 
         class RemainingTimeColumn(TimeRemainingColumn):
             def render(self, task: Task) -> Text:  # the bar of the whole has it in words
-                return Text() if task.id == own._all else super().render(task)
+                return Text() if task.id == bar._all else super().render(task)
 
-        own, console = self, console_on(sys.stderr)
+        bar, console = self, console_on(sys.stderr)
         columns: list[ProgressColumn] = [
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -174,7 +174,7 @@ class ProgressBar:
             columns = [TextColumn(line, markup=False, table_column=Column())]
         self._task: TaskID | None = None
         self._all: TaskID | None = None
-        self._whole = RemainingTime()
+        self._overall = RemainingTime()
         self._fresh, self._began = 0, 0.0
         self._bar: RichProgress = RichProgress(*columns, console=console)
 
@@ -191,7 +191,7 @@ class ProgressBar:
             self._bar.remove_task(task)
 
     def overall(self, label: str, done: int, total: int) -> None:
-        self._whole.at(label, done, total)
+        self._overall.at(label, done, total)
         if self._all is None:
             self._all = self._bar.add_task(label, total=total, rate="")
 
@@ -204,16 +204,16 @@ class ProgressBar:
         if self._task is None:
             return
         self._fresh += 0 if stored else count
-        self._whole.advance(count, stored)
+        self._overall.advance(count, stored)
         if self._all is not None:
-            whole = self._whole
-            self._bar.update(self._all, completed=whole.done, total=whole.total, rate=whole.said())
+            overall = self._overall
+            self._bar.update(self._all, completed=overall.done, total=overall.total, rate=overall.said())
         rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
-        self._bar.update(self._task, advance=count, rate=_said(rate) if self._fresh else "stored")
+        self._bar.update(self._task, advance=count, rate=_rate_text(rate) if self._fresh else "stored")
 
-    def waits(self, what: str) -> None:
+    def waits(self, description: str) -> None:
         """Print a line above the bar."""
-        self._bar.console.print(printable(what), markup=False, highlight=False, soft_wrap=True)
+        self._bar.console.print(printable(description), markup=False, highlight=False, soft_wrap=True)
 
 
 def console_on(stream: TextIO) -> Console:
@@ -223,7 +223,7 @@ def console_on(stream: TextIO) -> Console:
     return Console(file=getattr(stream, "bare", stream))
 
 
-def _said(rate: float) -> str:
+def _rate_text(rate: float) -> str:
     """A rate per second, or per minute if it is below one per second."""
     return f"{rate:,.0f}/s" if rate >= 1 else f"{rate * 60:,.1f}/min"
 
@@ -243,7 +243,7 @@ _shown: ContextVar[Progress | None] = ContextVar("shown", default=None)
 
 def waits_of(progress: Progress | None) -> Callable[[str], None]:
     """What receives what is being waited for."""
-    return progress.waits if isinstance(progress, Waiting) else lambda what: None
+    return progress.waits if isinstance(progress, Waiting) else lambda description: None
 
 
 def waits_shown() -> Callable[[str], None]:
@@ -252,12 +252,12 @@ def waits_shown() -> Callable[[str], None]:
 
 
 @contextmanager
-def shown_progress(wanted: Progress | bool | None = None) -> Iterator[Progress]:
+def shown_progress(progress_choice: Progress | bool | None = None) -> Iterator[Progress]:
     """Progress as a caller wants it: `True` shows it, `False` does not, and a `Progress` receives it.
 
     `None` shows it where somebody can watch: on a terminal and in a notebook.
     """
-    with _shows(wanted) as progress:
+    with _shows(progress_choice) as progress:
         before = _shown.set(progress)
         try:
             yield progress
@@ -266,16 +266,16 @@ def shown_progress(wanted: Progress | bool | None = None) -> Iterator[Progress]:
 
 
 @contextmanager
-def _shows(wanted: Progress | bool | None) -> Iterator[Progress]:
-    if not (wanted is None or isinstance(wanted, bool)):
-        yield wanted
-    elif wanted is not False and _in_notebook():
+def _shows(progress_choice: Progress | bool | None) -> Iterator[Progress]:
+    if not (progress_choice is None or isinstance(progress_choice, bool)):
+        yield progress_choice
+    elif progress_choice is not False and _in_notebook():
         yield NotebookProgress()
-    elif wanted is not False and sys.stderr is not None and sys.stderr.isatty():
+    elif progress_choice is not False and sys.stderr is not None and sys.stderr.isatty():
         with ProgressBar() as bar:
             yield bar
     else:
-        yield LineProgress() if wanted else SilentProgress()
+        yield LineProgress() if progress_choice else SilentProgress()
 
 
 def _in_notebook() -> bool:

@@ -373,8 +373,8 @@ class TextColumns(BaseColumns):
 
 def _dialogues(queries: Sequence[ChoiceQuery] | Sequence[TextQuery]) -> StringColumn | None:
     """The column of dialogues; None if the queries have none. Either all have one, or none has."""
-    found = [query.dialogue.to_text() for query in queries if query.dialogue is not None]
-    return StringColumn.of(found) if found else None
+    texts = [query.dialogue.to_text() for query in queries if query.dialogue is not None]
+    return StringColumn.of(texts) if texts else None
 
 
 def _dialogue(column: StringColumn | None, row: int) -> Dialogue | None:

@@ -1,6 +1,6 @@
 """TOML files that users write, read into dataclasses; errors name file, line, key and what was expected.
 
-A place in a file is a path of names and numbers: `"models", "siqa", "train"` or `"limit", 2, "metric"`.
+A location in a file is a path of names and numbers: `"models", "siqa", "train"` or `"limit", 2, "metric"`.
 """
 
 from __future__ import annotations
@@ -69,73 +69,77 @@ class TomlFile:
             raise DataError(f"not TOML: {error}.", what_it_is, code="bad-toml", file=path, line=line) from None
 
     def error(
-        self, problem: str, remedy: str, *place: str | int, code: str = "bad-value", key: str | None = None
+        self, problem: str, remedy: str, *location: str | int, code: str = "bad-value", key: str | None = None
     ) -> DataError:
-        """An error about a place, with its entry, line and key (default: the last name of the place)."""
-        end = 2 if isinstance(self._at(place[:2]), Mapping) else 1
-        entry = said(place[:end]) if len(place) > 1 else ""
-        key = key or next((each for each in reversed(place) if isinstance(each, str)), None)
+        """An error about a location, with its entry, line and key (default: its last name)."""
+        end = 2 if isinstance(self._at(location[:2]), Mapping) else 1
+        entry = said(location[:end]) if len(location) > 1 else ""
+        key = key or next((name for name in reversed(location) if isinstance(name, str)), None)
         problem = f"{entry}: {problem}" if entry else problem
-        return DataError(problem, remedy, code=code, file=self.path, line=self.line(*place), key=key)
+        return DataError(problem, remedy, code=code, file=self.path, line=self.line(*location), key=key)
 
-    def line(self, *place: str | int) -> int | None:
-        """The line of a place, else of the nearest table around it; None if that is not found."""
-        return next((self._lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in self._lines), None)
+    def line(self, *location: str | int) -> int | None:
+        """The line of a location, else of the nearest table around it; None if that is not found."""
+        return next(
+            (self._lines[location[:end]] for end in range(len(location), 0, -1) if location[:end] in self._lines), None
+        )
 
     def table(
-        self, kind: type[T], *place: str | int, keys: Sequence[str] = (), needed: Sequence[str] = (), **given: Any
+        self, kind: type[T], *location: str | int, keys: Sequence[str] = (), needed: Sequence[str] = (), **preset: Any
     ) -> T:
-        """The table at a place as a dataclass: each value is checked by the type of its field.
+        """The table at a location as a dataclass: each value is checked by the type of its field.
 
-        `keys` are the allowed keys and `needed` the required ones, if the dataclass does not decide that; `given` are
+        `keys` are the allowed keys and `needed` the required ones, if the dataclass does not decide that; `preset` are
         fields that do not come from the file. Keys that are not fields are ignored here.
         """
-        table = self._at(place)
+        table = self._at(location)
         if not isinstance(table, Mapping):
-            head = ".".join(map(str, place))
-            raise self.error(f'"{place[-1]}" is not a table.', f"Start it with [{head}].", *place)
+            head = ".".join(map(str, location))
+            raise self.error(f'"{location[-1]}" is not a table.', f"Start it with [{head}].", *location)
         types = get_type_hints(kind, include_extras=True)
-        known = [each for each in fields(kind) if each.name not in given]  # type: ignore[arg-type] # it is one
-        self.require_keys(table, keys or [each.name for each in known], *place)
-        for each in known:
-            optional = each.default is not MISSING or each.default_factory is not MISSING
-            if each.name not in table and (each.name in needed or not optional):
-                remedy = f"Add {each.name} = {_about(types[each.name])[1]}."
-                raise self.error(f'"{each.name}" is missing.', remedy, *place, code="missing-key", key=each.name)
+        known_fields = [field for field in fields(kind) if field.name not in preset]  # type: ignore[arg-type] # it is one
+        self.require_keys(table, keys or [field.name for field in known_fields], *location)
+        for field in known_fields:
+            optional = field.default is not MISSING or field.default_factory is not MISSING
+            if field.name not in table and (field.name in needed or not optional):
+                remedy = f"Add {field.name} = {_about(types[field.name])[1]}."
+                raise self.error(f'"{field.name}" is missing.', remedy, *location, code="missing-key", key=field.name)
         try:
             read = {key: checked(key, value, types[key]) for key, value in table.items() if key in types}
-            return kind(**given, **read)
+            return kind(**preset, **read)
         except WrongValueError as error:
-            own = () if error.key is None else (error.key,)
-            raise self.error(error.problem, error.remedy, *place, *own, code=error.code) from None
+            names = () if error.key is None else (error.key,)
+            raise self.error(error.problem, error.remedy, *location, *names, code=error.code) from None
 
     def tables(self, key: str) -> int:
         """How many tables a list [[key]] has."""
         listed = self.content.get(key, [])
-        if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
+        if not isinstance(listed, list) or not all(isinstance(table, Mapping) for table in listed):
             raise self.error(f'"{key}" is not a list of tables.', f"Start each with [[{key}]].", key)
         return len(listed)
 
-    def require_keys(self, table: Mapping[str, Any], known: Collection[str], *place: str | int) -> None:
+    def require_keys(self, table: Mapping[str, Any], allowed: Collection[str], *location: str | int) -> None:
         for key in table:
-            if key not in known:
-                listed = f"The keys are {', '.join(known)}."
-                raise self.error(f'unknown key "{key}"{suggest(key, known)}', listed, *place, key, code="unknown-key")
+            if key not in allowed:
+                listed = f"The keys are {', '.join(allowed)}."
+                raise self.error(
+                    f'unknown key "{key}"{suggest(key, allowed)}', listed, *location, key, code="unknown-key"
+                )
 
-    def require_one_of(self, value: str, known: Collection[str], *place: str | int) -> None:
+    def require_one_of(self, value: str, allowed: Collection[str], *location: str | int) -> None:
         """Refuse a value that is not one of these."""
-        if value not in known:
-            problem = f'"{place[-1]}" is {value!r}{suggest(value, known)}'
-            raise self.error(problem, f"Choose one of {', '.join(known)}.", *place)
+        if value not in allowed:
+            problem = f'"{location[-1]}" is {value!r}{suggest(value, allowed)}'
+            raise self.error(problem, f"Choose one of {', '.join(allowed)}.", *location)
 
-    def _at(self, place: Place) -> Any:
-        found: Any = self.content
-        for key in place:
-            there = isinstance(found, Mapping) if isinstance(key, str) else isinstance(found, list)
-            if not there or (key not in found if isinstance(key, str) else key >= len(found)):
+    def _at(self, location: Place) -> Any:
+        value: Any = self.content
+        for key in location:
+            is_container = isinstance(value, Mapping) if isinstance(key, str) else isinstance(value, list)
+            if not is_container or (key not in value if isinstance(key, str) else key >= len(value)):
                 return None
-            found = found[key]
-        return found
+            value = value[key]
+        return value
 
     @cached_property
     def _lines(self) -> Mapping[Place, int]:
@@ -146,26 +150,26 @@ class TomlFile:
 
         def inside(names: Place) -> Place:
             """Names of tables, each list's with the number of its last table."""
-            place: Place = ()
+            location: Place = ()
             for name in names:
-                place += (name,)
-                place += (lists[place],) if place in lists else ()
-            return place
+                location += (name,)
+                location += (lists[location],) if location in lists else ()
+            return location
 
         for number, line in enumerate(self.text.splitlines(), 1):
             if head := _HEAD.match(line):
                 names = _names(head[2])
                 if head[1] == "[[":
-                    whole = (*inside(names[:-1]), names[-1])
-                    lists[whole] = lists.get(whole, -1) + 1
+                    list_path = (*inside(names[:-1]), names[-1])
+                    lists[list_path] = lists.get(list_path, -1) + 1
                 table = inside(names)
-                place = table
+                location = table
             elif key := _KEY.match(line):
-                place = table + _names(key[1])
+                location = table + _names(key[1])
             else:
                 continue
-            if self._at(place) is not None:
-                lines.setdefault(place, number)
+            if self._at(location) is not None:
+                lines.setdefault(location, number)
         return lines
 
 
@@ -181,29 +185,29 @@ def checked(key: str, value: Any, kind: Any) -> Any:
         raise WrongValueError(f'"{key}" is {value!r}, expected {expected}.', f"{key} = {example}", key) from None
 
 
-def said(place: Place) -> str:
-    """A place as messages name it.
+def said(location: Place) -> str:
+    """A location as messages name it.
 
     >>> said(("models", "siqa")), said(("limit", 1))
     ('models.siqa', 'limit 2')
     """
-    first, *rest = place
+    first, *rest = location
     return "".join([str(first), *(f" {key + 1}" if isinstance(key, int) else f".{key}" for key in rest)])
 
 
 def _about(kind: Any) -> tuple[str, str]:
     """What a type's values are, in words, and an example; of a type or None, the type's."""
-    for own in (kind, *get_args(kind)):
-        if get_origin(own) is Annotated:
-            about = own.__metadata__[-1]
+    for part in (kind, *get_args(kind)):
+        if get_origin(part) is Annotated:
+            about = part.__metadata__[-1]
             return str(about.description), str(about.examples[0])
     return "something else", "…"
 
 
-def _names(written: str) -> tuple[str, ...]:
+def _names(text: str) -> tuple[str, ...]:
     """
     >>> _names('models."my base"'), _names("models . base")
     (('models', 'my base'), ('models', 'base'))
     """
-    found = re.findall(r""""([^"]*)"|'([^']*)'|([^.\s"']+)""", written)
-    return tuple(double or single or bare for double, single, bare in found)
+    parts = re.findall(r""""([^"]*)"|'([^']*)'|([^.\s"']+)""", text)
+    return tuple(double or single or bare for double, single, bare in parts)

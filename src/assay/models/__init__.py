@@ -66,8 +66,8 @@ def find_model(name: str, options: Options | None = None) -> ModelSpec:
 
 def find_second(name: str, options: Options | None = None) -> ModelSpec:
     """Find another model of a run. `--device` and `--dtype` are the audited model's: the built-in one has its own."""
-    given = options or Options()
-    return find_model(name, replace(given, device="auto", dtype="auto") if is_bare(name) else given)
+    options = options or Options()
+    return find_model(name, replace(options, device="auto", dtype="auto") if is_bare(name) else options)
 
 
 def known_names() -> str:
@@ -96,12 +96,12 @@ def load_elsewhere(spec: ModelSpec) -> AnyModel:
     elif rest and Path(spec.place).is_absolute():
         rest = spec.place
     options = Options(spec.device, spec.dtype, spec.trust_remote_code, spec.allow_pickle, spec.threads or None)
-    found: ModelSpec = kind_named(spec.kind).find(spec.name, rest, options)
-    if found.digest != spec.digest:
+    local_spec: ModelSpec = kind_named(spec.kind).find(spec.name, rest, options)
+    if local_spec.digest != spec.digest:
         problem = f"{spec.name} differs from the model that this run began with."
         remedy = "Put the same files on every machine, and install the same version of assay."
-        raise ModelError(problem, remedy, code="damaged-model", file=found.place)
-    return load(replace(spec, place=found.place))
+        raise ModelError(problem, remedy, code="damaged-model", file=local_spec.place)
+    return load(replace(spec, place=local_spec.place))
 
 
 def load_model(name: str, **options: Any) -> AnyModel:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +18,11 @@ from assay.asking.plan import digest_of
 from assay.asking.queries import TOKENIZER_ABILITIES, Answer, Query, QueryColumns, Scoring
 from assay.asking.tokens import Tokens
 from assay.errors import UsageError, is_out_of_memory
+from assay.files.decoding import json_value
+from assay.files.opening import digest_as_stored, open_regular
+
+if TYPE_CHECKING:
+    from assay.models.tokenise import ColumnEncoder
 
 AUTO, FLOAT32, FLOAT16, TF32 = "auto", "float32", "float16", "tf32"
 """Number types with a meaning of their own. AUTO, on a GPU: decided before the first question of a run
@@ -104,10 +112,10 @@ SCORED = frozenset({"span", "mask", "fill", "choice"})
 """The abilities whose answers are scores of the model's last layer, which computes in float32."""
 
 
-def with_dtype(model: ModelSpec, dtype: str, why: str = "") -> ModelSpec:
+def with_dtype(model: ModelSpec, dtype: str, reason: str = "") -> ModelSpec:
     """A model that computes in this number type, its last layer in float32."""
     head = FLOAT32 if model.abilities & SCORED and dtype not in (FLOAT32, AUTO) else ""
-    return replace(model, dtype=dtype, head_dtype=head, chosen=why)
+    return replace(model, dtype=dtype, head_dtype=head, chosen=reason)
 
 
 class Model(Protocol):
@@ -148,20 +156,22 @@ LETTERS_A_TOKEN = 4
 class EndpointRequest:
     """One request to an endpoint: its path, its body, and its number among equal requests (`sample`).
 
-    `check` raises ValueError, with the reason, if a reply lacks what was requested. The key is not part of a call.
+    `check` raises ValueError, with the reason, if a reply lacks what was requested. The key is not part of a request:
+    in `headers`, {key} stands for it.
     """
 
     path: str
     body: Mapping[str, Any]
     check: Callable[[Mapping[str, Any]], object] = field(compare=False, repr=False)
     sample: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
-    def digest(self, place: str) -> str:
-        """Its key in the journal; `place` is the endpoint's address. The order of the body's keys counts, because in
+    def digest(self, url: str) -> str:
+        """Its key in the journal; `url` is the endpoint's address. The order of the body's keys counts, because in
         some dialects the options are keys.
         """
         body = json.dumps(self.body, ensure_ascii=False)
-        return digest_of({"endpoint": place, "path": self.path, "body": body, "sample": self.sample})
+        return digest_of({"endpoint": url, "path": self.path, "body": body, "sample": self.sample})
 
     @property
     def input_tokens(self) -> int:
@@ -171,9 +181,8 @@ class EndpointRequest:
     @property
     def output_tokens(self) -> int:
         """The most tokens that the reply can have."""
-        return max(
-            (int(self.body[key]) for key in ("max_tokens", "max_completion_tokens") if key in self.body), default=1
-        )
+        fields = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+        return max((int(self.body[field]) for field in fields if field in self.body), default=1)
 
 
 def _texts_in(value: Any) -> Iterator[str]:
@@ -224,7 +233,7 @@ class RetryableError(Exception):
 
     def __init__(
         self,
-        why: str,
+        reason: str,
         *,
         after: float | None = None,
         overloaded: bool = False,
@@ -232,7 +241,7 @@ class RetryableError(Exception):
         input_tokens: int = 0,
         output_tokens: int = 0,
     ) -> None:
-        super().__init__(why)
+        super().__init__(reason)
         self.after, self.overloaded, self.silent = after, overloaded, silent
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
 
@@ -273,10 +282,10 @@ class BatchTooLargeError(Exception):
 
 
 class TokenModel(ABC):
-    """A `Model` with one of our encoders: `encoder` tokenises columns, `_answer` answers a batch of tokens."""
+    """A `Model` with one of our encoders: that tokenises columns, `_answer` answers a batch of tokens."""
 
     spec: ModelSpec
-    encoder: Any  # an Encoder or PromptEncoder
+    encoder: ColumnEncoder
 
     @abstractmethod
     def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
@@ -285,8 +294,7 @@ class TokenModel(ABC):
     def encode(self, columns: QueryColumns) -> Tokens:
         if columns.ability not in self.spec.abilities:
             raise missing_ability_error(self.spec.name, columns.ability)
-        tokens: Tokens = self.encoder.encode(columns)
-        return tokens
+        return self.encoder.encode(columns)
 
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         """Answers to one batch."""
@@ -317,8 +325,51 @@ def padded(tokens: Tokens, pad: int, *, left: bool = False) -> PaddedBatch:
     lengths = tokens.lengths[:, None]
     width = int(lengths.max())
     column = np.arange(width) - left * (width - lengths)  # counted from the row's first token
-    there = (column >= 0) & (column < lengths)
-    ids = np.full(there.shape, pad, np.int64)
-    ids[there] = tokens.ids
-    types = there & (column >= tokens.second[:, None])
-    return PaddedBatch(ids, there.astype(np.int64), types.astype(np.int64))
+    is_token = (column >= 0) & (column < lengths)
+    ids = np.full(is_token.shape, pad, np.int64)
+    ids[is_token] = tokens.ids
+    types = is_token & (column >= tokens.second[:, None])
+    return PaddedBatch(ids, is_token.astype(np.int64), types.astype(np.int64))
+
+
+# --- the files of models
+
+
+def model_file_digest(path: Path) -> str:
+    """The digest of a file's bytes; a process reads the file once, unless the file changes."""
+    status = path.stat()
+    return _digest(path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@cache
+def _digest(path: Path, *_version: int) -> str:
+    return digest_as_stored(path)
+
+
+_LARGEST_HEADER = 100_000_000
+"""Bytes of a safetensors file's header, as the format allows them."""
+_MOST_SIZES = 64
+
+
+def parameters_in(paths: Iterable[Path]) -> int | None:
+    """The number of parameters in safetensors files, from their headers, each tensor's name counted once.
+
+    None if a file cannot be read.
+    """
+    shapes: dict[str, list[int]] = {}
+    try:
+        for path in paths:
+            with open_regular(path) as content:
+                length = int.from_bytes(content.read(8), "little")
+                header = json_value(content.read(length)) if length <= _LARGEST_HEADER else {}
+            shapes |= {name: _shape(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__"}
+        return sum(math.prod(shape) for shape in shapes.values()) or None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # whoever loads it says what is wrong with it
+        return None
+
+
+def _shape(sizes: list[int]) -> list[int]:
+    """A tensor's shape; others than tensors have would take hours to multiply."""
+    if len(sizes) > _MOST_SIZES or not all(type(size) is int and 0 <= size < 1 << 63 for size in sizes):
+        raise ValueError(f"no tensor has the shape {str(sizes)[:60]}")
+    return sizes

@@ -21,10 +21,16 @@ from numpy.typing import NDArray
 from assay.asking.queries import NONE, TOKENIZER_ABILITIES, Ints
 from assay.asking.tokens import Tokens, option_rows
 from assay.errors import ModelError, UsageError, how_to_install, require_package
-from assay.files.opening import digest_as_stored
-from assay.models.base import ModelSpec, Options, PaddedBatch, TokenModel, padded
+from assay.models.base import (
+    ModelSpec,
+    Options,
+    PaddedBatch,
+    TokenModel,
+    model_file_digest,
+    padded,
+    parameters_in,
+)
 from assay.models.encode_columns import Encoder
-from assay.models.safetensors_header import parameters_in
 
 HELP = "builtin: the small model that comes with assay; needs no torch and no network"
 BARE = True
@@ -66,12 +72,9 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
 
 def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
     """The model in a folder like the packaged one; checks every file against its checksum."""
-    for option, given, known in [
-        ("device", options.device, ("auto", "cpu")),
-        ("dtype", options.dtype, ("auto", "float32")),
-    ]:
-        if given not in known:
-            problem = f"{name} supports only --{option} {known[1]}, not {given!r}."
+    for option, value, supported in [("device", options.device, "cpu"), ("dtype", options.dtype, "float32")]:
+        if value not in ("auto", supported):
+            problem = f"{name} supports only --{option} {supported}, not {value!r}."
             raise UsageError(problem, f"Omit --{option}, or choose an hf: model.", code="no-device", key=option)
     return ModelSpec(
         name=name,
@@ -130,7 +133,8 @@ class BuiltInModel(TokenModel):
 
     def _masked(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         rows = self._padded(tokens)
-        (logits,) = self._run(rows, "mask", places=_flat(rows, tokens.marks["mask"]))
+        flat = np.arange(len(tokens)) * rows.ids.shape[1] + tokens.marks["mask"]  # positions among those of all rows
+        (logits,) = self._run(rows, "mask", places=flat)
         probabilities = softmax(logits)  # (row, token)
         if tokens.ability == "fill":
             token, probability = likeliest(probabilities, int(tokens.marks["top"][0]))
@@ -149,12 +153,12 @@ class BuiltInModel(TokenModel):
         inputs = {"input_ids": rows.ids, "attention_mask": rows.there, "token_type_ids": rows.types}
         if places is not None:
             inputs["mask_places"] = places
-        found: list[Floats] = self._session(EVERYWHERE if places is None else PLACES).run(list(outputs), inputs)
-        if not all(np.isfinite(values).all() for values in found):
+        arrays: list[Floats] = self._session(EVERYWHERE if places is None else PLACES).run(list(outputs), inputs)
+        if not all(np.isfinite(values).all() for values in arrays):
             problem = f"{self.spec.name} gave scores that are not numbers (NaN or infinite)."
             remedy = "Its files are intact, so the computation fails on this machine; please report it."
             raise ModelError(problem, remedy, code="bad-scores")
-        return found
+        return arrays
 
     def _session(self, graph: str) -> Any:
         if graph not in self._sessions:
@@ -244,15 +248,8 @@ def mean_between(hidden: Floats, start: Ints, end: Ints) -> Floats:
 
 
 def _nth_largest(values: Floats, n: int) -> Floats:
-    place = max(values.shape[-1] - n, 0)
-    return np.partition(values, place, axis=-1)[:, place : place + 1]
-
-
-def _flat(rows: PaddedBatch, positions: Ints) -> NDArray[np.int64]:
-    """Positions in their rows as places among the positions of all rows."""
-    count, width = rows.ids.shape
-    places: NDArray[np.int64] = np.arange(count, dtype=np.int64) * width + positions
-    return places
+    index = max(values.shape[-1] - n, 0)
+    return np.partition(values, index, axis=-1)[:, index : index + 1]
 
 
 def _session(graph: Path, threads: int) -> Any:
@@ -320,16 +317,16 @@ def _sums(file: Path) -> dict[str, str]:
 
 def _sha256(file: Path) -> str:
     try:
-        return digest_as_stored(file)
+        return model_file_digest(file)
     except FileNotFoundError:
         raise _damaged(file, "it is missing") from None
     except OSError:
         raise _damaged(file, "it cannot be read") from None
 
 
-def _damaged(file: Path, why: str) -> ModelError:
+def _damaged(file: Path, reason: str) -> ModelError:
     return ModelError(
-        f"this file of the built-in model is damaged: {why}.",
+        f"this file of the built-in model is damaged: {reason}.",
         "Reinstall assay with pip install --force-reinstall.",
         code="damaged-model",
         file=file,

@@ -28,21 +28,21 @@ def main() -> None:
     with Path(os.devnull).open("wb") as nowhere:
         _say({"ready": True})
         for line in sys.stdin.buffer:
-            asked = json.loads(line)
-            faulthandler.dump_traceback_later(asked["seconds"], exit=True, file=nowhere)  # even within one step
-            answer = _answer(render_jinja_template, asked)
+            request = json.loads(line)
+            faulthandler.dump_traceback_later(request["seconds"], exit=True, file=nowhere)  # even within one step
+            answer = _answer(render_jinja_template, request)
             faulthandler.cancel_dump_traceback_later()
             _say(answer)
 
 
-def _answer(render: Any, asked: Any) -> dict[str, Any]:
+def _answer(render: Any, request: Any) -> dict[str, Any]:
     """The prompts, or why there are none."""
     texts: list[str] = []
     length = 0
     try:
-        given = {"chat_template": asked["template"], "add_generation_prompt": True, **asked["tokens"]}
-        for messages in asked["conversations"]:
-            texts += render(conversations=[messages], **given)[0]
+        arguments = {"chat_template": request["template"], "add_generation_prompt": True, **request["tokens"]}
+        for messages in request["conversations"]:
+            texts += render(conversations=[messages], **arguments)[0]
             length += len(texts[-1])
             if length > LONGEST:
                 return {"error": f"its prompts are longer than {LONGEST:,} characters"}

@@ -41,8 +41,8 @@ def rendered(template: str, tokens: Mapping[str, Any], conversations: Sequence[M
     """
     texts: list[str] = []
     for start in range(0, len(conversations), ASKED):
-        some = conversations[start : start + ASKED]
-        request = {"template": template, "tokens": dict(tokens), "conversations": some, "seconds": SECONDS}
+        batch = conversations[start : start + ASKED]
+        request = {"template": template, "tokens": dict(tokens), "conversations": batch, "seconds": SECONDS}
         answer = _PROCESS.answer(request)
         if "error" in answer:
             raise TemplateError(answer["error"])
@@ -73,8 +73,8 @@ class _Process:
         if self._started is not None and self._owner == os.getpid() and self._started.poll() is None:
             return self._started
         self.stop()
-        own = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "HF_HUB_OFFLINE": "1"}
-        self._started, self._owner = _start({**harmless(os.environ), **own}), os.getpid()
+        environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "HF_HUB_OFFLINE": "1"}
+        self._started, self._owner = _start({**harmless(os.environ), **environment}), os.getpid()
         if _next(self._started) is None:
             problem = f"the program that runs chat templates does not start (exit code {self._started.wait()})."
             raise ModelError(problem, "Ask without templates: --set chat=off.", code="cannot-load")

@@ -27,32 +27,27 @@ from assay.asking.queries import (
     SpanColumns,
     StringColumn,
     TextColumns,
-    TokenColumns,
-    WordColumns,
     joined_by_blank,
 )
 from assay.asking.tokens import Tokens, option_rows, ragged_take, starts_of
 from assay.errors import DataError, ModelError
 from assay.models.base import missing_ability_error
 from assay.models.tokenise import (
+    ColumnEncoder,
     FastTokenizer,
     RaggedTokens,
     Tokeniser,
     chosen,
     constant,
     join,
-    token_tokens,
-    word_tokens,
+    sampled,
 )
 
 Masked = MaskColumns | FillColumns
 Joined = SpanColumns | ChoiceColumns | EmbedColumns
 
-_SAMPLE = 16
-"""How many rows of every block are also tokenised by the real tokenizer and compared."""
 
-
-class Encoder:
+class Encoder(ColumnEncoder):
     """Tokenises columns word by word and checks a sample against the real tokenizer.
 
     If the tokenizer does not split at blanks, or the sample shows another difference, `whole` is true, with a warning:
@@ -60,22 +55,21 @@ class Encoder:
     """
 
     def __init__(self, tokenizer: FastTokenizer, max_length: int, name: str) -> None:
-        self.tokeniser = Tokeniser(tokenizer)
-        self.max_length = max_length
-        self.name = name
+        super().__init__(tokenizer, max_length, name)
         self.whole = False
         if not self.tokeniser.splits_at_blanks:
             self._give_up_on_words()
 
-    def encode(self, columns: QueryColumns) -> Tokens:
-        if isinstance(columns, WordColumns):
-            return word_tokens(self.tokeniser, columns)
-        if isinstance(columns, TokenColumns):
-            return token_tokens(self.tokeniser, columns)
-        if isinstance(columns, TextColumns) or (isinstance(columns, ChoiceColumns) and columns.dialogue is not None):
+    def _texts(self, columns: QueryColumns) -> Tokens:
+        if isinstance(columns, MaskColumns | FillColumns):
+            tokens = self._checked_masked(columns)
+        elif isinstance(columns, SpanColumns | EmbedColumns) or (
+            isinstance(columns, ChoiceColumns) and columns.dialogue is None
+        ):
+            tokens = self._checked_joined(columns)
+        else:
             raise missing_ability_error(self.name, TextColumns.ability)
-        tokens = self._checked_masked(columns) if isinstance(columns, Masked) else self._checked_joined(columns)
-        require_window(columns, _by_sequence(tokens).lengths, self.max_length, self.name)
+        self._require_window(columns, _by_sequence(tokens).lengths)
         return tokens
 
     def _checked_joined(self, columns: Joined) -> Tokens:
@@ -100,36 +94,36 @@ class Encoder:
         return joined_tokens(self.tokeniser, columns, whole=True)
 
     def _checked_masked(self, columns: Masked) -> Tokens:
-        left, right = _around_mask(columns)
-        texts = [*columns.context.values, *_unblanked(left), *right.values]
+        before_mask, after_mask = _around_mask(columns)
+        texts = [*columns.context.values, *_unblanked(before_mask), *after_mask.values]
         if self.whole or not all(map(self.tokeniser.exact, texts)):
-            return self._masked_whole(columns, left)
-        tokens = self._masked(columns, left, right)
+            return self._masked_whole(columns, before_mask)
+        tokens = self._masked(columns, before_mask, after_mask)
         for row in sampled(len(columns)).tolist():
             text = columns.row(row).text
             real = self.tokeniser.real(text.replace(MASK, self.tokeniser.mask))
             if not self.tokeniser.has_special(text) and _row(tokens, row) != real:
                 self._give_up_on_words()
-                return self._masked_whole(columns, left)
+                return self._masked_whole(columns, before_mask)
         return tokens
 
-    def _masked(self, columns: Masked, left: StringColumn, right: StringColumn) -> Tokens:
+    def _masked(self, columns: Masked, before_mask: StringColumn, after_mask: StringColumn) -> Tokens:
         rows, layout, segments = len(columns), self.tokeniser.single, self.tokeniser.segments
         ids, offsets, starts = join(
             [
                 constant(layout.before, rows),
                 chosen(segments(columns.context.values), columns.context.index),
-                chosen(segments(_unblanked(left)), left.index),
+                chosen(segments(_unblanked(before_mask)), before_mask.index),
                 constant([self.tokeniser.mask_id], rows),
-                chosen(segments(right.values), right.index),
+                chosen(segments(after_mask.values), after_mask.index),
                 constant(layout.after, rows),
             ]
         )
-        return self._with_masks(columns, left, ids, offsets, starts[3])
+        return self._with_masks(columns, before_mask, ids, offsets, starts[3])
 
-    def _masked_whole(self, columns: Masked, left: StringColumn) -> Tokens:
+    def _masked_whole(self, columns: Masked, before_mask: StringColumn) -> Tokens:
         """Every row by the real tokenizer; refuses texts that contain a special token literally."""
-        rows, places = [], []
+        rows, positions = [], []
         for row in range(len(columns)):
             text = columns.row(row).text
             if self.tokeniser.has_special(text):
@@ -137,21 +131,26 @@ class Encoder:
                 raise DataError(problem, "Reword it.", code="bad-text")
             ids = self.tokeniser.real(text.replace(MASK, self.tokeniser.mask))
             rows.append(np.array(ids, np.int32))
-            places.append(ids.index(self.tokeniser.mask_id))
+            positions.append(ids.index(self.tokeniser.mask_id))
         offsets = starts_of(np.array([len(ids) for ids in rows], np.int64))
-        return self._with_masks(columns, left, np.concatenate(rows), offsets, np.array(places, np.int64))
+        return self._with_masks(columns, before_mask, np.concatenate(rows), offsets, np.array(positions, np.int64))
 
     def _with_masks(
-        self, columns: Masked, left: StringColumn, ids: Ints, offsets: NDArray[np.int64], places: NDArray[np.int64]
+        self,
+        columns: Masked,
+        before_mask: StringColumn,
+        ids: Ints,
+        offsets: NDArray[np.int64],
+        positions: NDArray[np.int64],
     ) -> Tokens:
-        marks: dict[str, NDArray[Any]] = {"mask": places.astype(np.int32)}
+        marks: dict[str, NDArray[Any]] = {"mask": positions.astype(np.int32)}
         if isinstance(columns, MaskColumns):
             before = StringColumn.of(
-                text[max(text.rfind(" "), 0) :] for text in left.values
+                text[max(text.rfind(" "), 0) :] for text in before_mask.values
             )  # a word's tokens depend on it
             tokens = [[self.tokeniser.known(word, piece) for word in columns.words] for piece in before.values]
             table = [[*(ids[0] if len(ids) == 1 else NONE for ids in row), NONE] for row in tokens]
-            of_row = before.index[left.index][:, None, None]
+            of_row = before.index[before_mask.index][:, None, None]
             marks["candidates"] = np.array(table, np.int32)[of_row, columns.subjects]
             missing = np.argwhere(marks["candidates"][:, :, 0] == NONE)
             if len(missing):
@@ -170,23 +169,6 @@ class Encoder:
         )
 
 
-def sampled(rows: int) -> NDArray[np.int64]:
-    """The rows to compare."""
-    return np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLE)).astype(np.int64))
-
-
-def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, name: str, answer: int = 0) -> None:
-    """Refuse sequences (some for every row) that do not fit into the window together with the answer's tokens."""
-    too_long = np.flatnonzero(lengths + answer > window)
-    if len(too_long):
-        first = int(too_long[0])
-        row = columns.row(first * len(columns) // len(lengths))
-        behind = f" and its answer up to {answer}" if answer else ""
-        long = f"this question has {lengths[first]}{behind}, so the end would be cut off: {row}"
-        remedy = "Shorten the passage or choose a model with a longer window."
-        raise DataError(f"{name} reads at most {window} tokens; {long}", remedy, code="too-long")
-
-
 def _around_mask(columns: Masked) -> tuple[StringColumn, StringColumn]:
     """The text left and right of the mask in its sentence; the left part starts with the blank after a context."""
     sentences = columns.sentence.values
@@ -196,17 +178,17 @@ def _around_mask(columns: Masked) -> tuple[StringColumn, StringColumn]:
         problem = f"a masked text needs exactly one masked word, in its sentence: {wrong[0]!r}."
         raise DataError(problem, "Put one [mask] into it.", code="bad-text", key="sentence")
     halves = [sentence.partition(MASK) for sentence in sentences]
-    left = [*(half for half, _, _ in halves), *(f" {half}" for half, _, _ in halves)]
+    before_mask = [*(half for half, _, _ in halves), *(f" {half}" for half, _, _ in halves)]
     used, index = np.unique(columns.sentence.index + len(sentences) * _filled(columns.context), return_inverse=True)
     return (
-        StringColumn([left[place] for place in used.tolist()], index.astype(np.int32)),
+        StringColumn([before_mask[choice] for choice in used.tolist()], index.astype(np.int32)),
         StringColumn([half for _, _, half in halves], columns.sentence.index),
     )
 
 
-def _unblanked(left: StringColumn) -> list[str]:
+def _unblanked(before_mask: StringColumn) -> list[str]:
     """Texts without the blank before the mask: the mask token includes it."""
-    return [text.removesuffix(" ") for text in left.values]
+    return [text.removesuffix(" ") for text in before_mask.values]
 
 
 def _by_sequence(tokens: Tokens) -> Tokens:
@@ -218,9 +200,9 @@ def _row(tokens: Tokens, row: int) -> list[int]:
     return ids
 
 
-def _same(one: Tokens, other: Tokens) -> bool:
-    same = np.array_equal(one.ids, other.ids) and np.array_equal(one.offsets, other.offsets)
-    return same and all(np.array_equal(one.marks[name], other.marks[name]) for name in one.marks)
+def _same(first: Tokens, second: Tokens) -> bool:
+    same = np.array_equal(first.ids, second.ids) and np.array_equal(first.offsets, second.offsets)
+    return same and all(np.array_equal(first.marks[name], second.marks[name]) for name in first.marks)
 
 
 # --- span, choice and embed
@@ -238,12 +220,12 @@ def sequences(columns: Joined, rows: NDArray[np.int64]) -> Joined:
     """Some of the sequences that a model reads, as separate rows: each option of a row is a sequence."""
     row, option = np.divmod(rows, columns.options.shape[1] if isinstance(columns, ChoiceColumns) else 1)
     taken: dict[str, Any] = {}
-    for each in fields(columns):
-        column = getattr(columns, each.name)
+    for column_field in fields(columns):
+        column = getattr(columns, column_field.name)
         if isinstance(column, StringColumn):
-            taken[each.name] = StringColumn.of(column[place] for place in row.tolist())
+            taken[column_field.name] = StringColumn.of(column[index] for index in row.tolist())
         elif isinstance(column, np.ndarray):
-            taken[each.name] = column[row]
+            taken[column_field.name] = column[row]
     if isinstance(columns, ChoiceColumns):
         taken["options"] = columns.options[row, option][:, None]
     return replace(columns, **taken)
@@ -341,18 +323,20 @@ def _question_and_option(
         exact = np.array([bool(text) and tokeniser.exact(text) for text in questions.values])
         apart = exact[question] & np.array([tokeniser.exact(text) for text in behind])[option]
     pairs, together = np.unique((question.astype(np.int64) * len(used) + option)[~apart], return_inverse=True)
-    places = [divmod(pair, len(used)) for pair in pairs.tolist()]
     index = np.full(len(option), NONE)
     index[~apart] = together
-    both = [joined_by_blank(questions.values[place], choices[other]) for place, other in places]
+    both = [
+        joined_by_blank(questions.values[i], choices[j])
+        for i, j in (divmod(pair, len(used)) for pair in pairs.tolist())
+    ]
     if "" in both:
         row = int(np.flatnonzero(index == both.index(""))[0]) // columns.options.shape[1]
         problem = f"a question and its option are both empty: {columns.row(row)}"
         raise DataError(problem, "Add a text to one of them.", code="bad-text", key="options")
-    some = apart.any()
+    any_apart = apart.any()
     return [
-        chosen(tokeniser.segments(questions.values if some else []), np.where(apart, question, NONE)),
-        chosen(tokeniser.segments(behind if some else [], behind=True), np.where(apart, option, NONE)),
+        chosen(tokeniser.segments(questions.values if any_apart else []), np.where(apart, question, NONE)),
+        chosen(tokeniser.segments(behind if any_apart else [], behind=True), np.where(apart, option, NONE)),
         chosen(tokeniser.segments(both, whole=whole), index),
     ]
 
@@ -375,9 +359,9 @@ def _token_of(values: Sequence[str], pieces: RaggedTokens, text: Ints, offset: I
     step = -1 if end else 1
     while True:
         lost = [
-            place
-            for place in zip(*np.nonzero((token == NONE) & (character >= 0)), strict=True)
-            if _may_be_dropped(values[text[place]], int(character[place]), step)
+            position
+            for position in zip(*np.nonzero((token == NONE) & (character >= 0)), strict=True)
+            if _may_be_dropped(values[text[position]], int(character[position]), step)
         ]
         if not lost:
             return token

@@ -30,14 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.messages import ASSISTANT, OPEN, Dialogue, Message, as_text, completion_prompt, messages, user_message
-from assay.asking.queries import ChoiceColumns, QueryColumns, Scoring, StringColumn, TextColumns, WordColumns
+from assay.asking.queries import ChoiceColumns, QueryColumns, Scoring, StringColumn, TextColumns
 from assay.asking.tokens import Tokens, starts_of
 from assay.errors import AssayError, DataError, ModelError
 from assay.models.base import missing_ability_error
 from assay.models.chat_templates import rendered
-from assay.models.encode_columns import require_window, sampled
 from assay.models.hf_files import first_line
-from assay.models.tokenise import Tokeniser, word_tokens
+from assay.models.tokenise import ColumnEncoder, sampled
 
 _DATE = {"%A": "Monday", "%a": "Mon", "%d": "01", "%m": "01", "%B": "January", "%b": "Jan", "%Y": "2024", "%y": "24"}
 _TIME = {"%H": "12", "%I": "12", "%M": "00", "%S": "00", "%p": "PM"}
@@ -52,7 +51,7 @@ _SAMPLE = "Which of the two came first?"
 """A message to test which form of messages a template reads; the same for all models and questions."""
 
 
-class PromptEncoder:
+class PromptEncoder(ColumnEncoder):
     """Tokenises prompts and words and, for a model that continues its prompt (`causal`), questions with options.
 
     For a causal model, special tokens after a text are left out, because the text continues, and the window must also
@@ -60,15 +59,11 @@ class PromptEncoder:
     """
 
     def __init__(self, tokenizer: Any, max_length: int, name: str, *, causal: bool) -> None:
-        self.tokeniser = Tokeniser(tokenizer)
+        super().__init__(tokenizer, max_length, name)
         self._tokenizer = tokenizer
-        self.max_length = max_length
-        self.name = name
         self._causal = causal
 
-    def encode(self, columns: QueryColumns) -> Tokens:
-        if isinstance(columns, WordColumns):
-            return word_tokens(self.tokeniser, columns)
+    def _texts(self, columns: QueryColumns) -> Tokens:
         if isinstance(columns, TextColumns):
             return self._prompts(columns)
         if isinstance(columns, ChoiceColumns) and self._causal:
@@ -79,20 +74,20 @@ class PromptEncoder:
         chat = self._has_chat(columns.scoring)
         prompts = self._prompted(columns.prompt, columns.dialogue, chat)
         distinct = self._tokenised(prompts.values, chat)
-        rows = [distinct[place] for place in prompts.index.tolist()]
+        rows = [distinct[index] for index in prompts.index.tolist()]
         lengths = np.array([len(ids) for ids in rows], np.int64)
         if not lengths.all():
             problem = "a prompt is empty, so there is nothing to continue."
             raise DataError(problem, "Give every prompt a text.", code="bad-text", key="prompt")
-        require_window(columns, lengths, self.max_length, self.name, answer=columns.tokens if self._causal else 0)
+        self._require_window(columns, lengths, answer=columns.tokens if self._causal else 0)
         marks = {"tokens": np.full(len(rows), columns.tokens, np.int32)}
         return _tokens(columns, rows, lengths, marks)
 
     def _choices(self, columns: ChoiceColumns) -> Tokens:
         chat, (rows, options) = self._has_chat(columns.scoring), columns.options.shape
-        asked = user_message if chat or columns.dialogue is not None else completion_prompt
-        own = StringColumn.of(asked(columns.context[row], columns.question[row]) for row in range(rows))
-        prompts = self._prompted(own, columns.dialogue, chat)
+        as_prompt = user_message if chat or columns.dialogue is not None else completion_prompt
+        own_prompts = StringColumn.of(as_prompt(columns.context[row], columns.question[row]) for row in range(rows))
+        prompts = self._prompted(own_prompts, columns.dialogue, chat)
         values, choices = prompts.values, columns.choices
         if chat:
             self._require_no_special(choices)
@@ -104,7 +99,7 @@ class PromptEncoder:
         ]
         alone = np.array([len(ids) for ids in self._tokenised(values, chat)])[prompts.index]  # (row,)
         sequences = self._tokenised(texts, chat)
-        require_window(columns, np.array([len(ids) for ids in sequences]), self.max_length, self.name)
+        self._require_window(columns, np.array([len(ids) for ids in sequences]))
         parts = np.zeros((rows, options + 2), np.int32)
         for row in range(rows):
             of_row = sequences[row * options : (row + 1) * options]
@@ -113,8 +108,8 @@ class PromptEncoder:
                 problem = f"no token comes before the options of a question: {columns.row(row)}"
                 raise DataError(problem, "Give it a context or a question.", code="bad-text", key="context")
             parts[row, 2:] = shared + np.cumsum([len(ids) - shared for ids in of_row])
-        kept = (ids[parts[at // options, 1] if at % options else 0 :] for at, ids in enumerate(sequences))
-        return _tokens(columns, kept, parts[:, -1].astype(np.int64), {"parts": parts})
+        pieces = (ids[parts[at // options, 1] if at % options else 0 :] for at, ids in enumerate(sequences))
+        return _tokens(columns, pieces, parts[:, -1].astype(np.int64), {"parts": parts})
 
     def _has_chat(self, scoring: Scoring) -> bool:
         return scoring.chat and bool(self._tokenizer.chat_template)
@@ -126,13 +121,13 @@ class PromptEncoder:
             return StringColumn(values, prompts.index)
         pairs = np.stack([prompts.index, dialogues.index], axis=1)
         distinct, index = np.unique(pairs, axis=0, return_inverse=True)
-        parts = [(prompts.values[prompt], Dialogue.of_text(dialogues.values[own])) for prompt, own in distinct.tolist()]
+        parts = [(prompts.values[i], Dialogue.of_text(dialogues.values[j])) for i, j in distinct.tolist()]
         if chat:
-            made = self._rendered([messages(prompt, dialogue) for prompt, dialogue in parts])
-            made = [f"{text}{dialogue.begun or ''}" for text, (_, dialogue) in zip(made, parts, strict=True)]
+            texts = self._rendered([messages(prompt, dialogue) for prompt, dialogue in parts])
+            texts = [f"{text}{dialogue.begun or ''}" for text, (_, dialogue) in zip(texts, parts, strict=True)]
         else:
-            made = [as_text(prompt, dialogue) for prompt, dialogue in parts]
-        return StringColumn(made, index.reshape(-1).astype(np.int32))
+            texts = [as_text(prompt, dialogue) for prompt, dialogue in parts]
+        return StringColumn(texts, index.reshape(-1).astype(np.int32))
 
     def _rendered(self, conversations: Sequence[Sequence[Message]]) -> list[str]:
         """Each prompt in the template, up to the place where the assistant starts to speak.
@@ -141,14 +136,16 @@ class PromptEncoder:
         template may leave out parts of that, such as reasoning.
         """
         self._require_no_special([turn.text for turns in conversations for turn in turns if turn.role != ASSISTANT])
-        told = [[self._unmarked(turn) if turn.role == ASSISTANT else turn for turn in turns] for turns in conversations]
-        texts = self._render(told, parts=self._reads_parts)
-        for turns, text in zip(told, texts, strict=True):
+        cleaned = [
+            [self._unmarked(turn) if turn.role == ASSISTANT else turn for turn in turns] for turns in conversations
+        ]
+        texts = self._render(cleaned, parts=self._reads_parts)
+        for turns, text in zip(cleaned, texts, strict=True):
             lost = next((turn.text for turn in turns if turn.role != ASSISTANT and not _holds(text, turn.text)), None)
             if lost is not None:
-                where = "chat_template.jinja in its folder (or chat_template in tokenizer_config.json)"
+                file = "chat_template.jinja in its folder (or chat_template in tokenizer_config.json)"
                 problem = f"the chat template of {self.name} drops a question, or part of it: {lost!r}."
-                raise ModelError(problem, f"Correct {where}, or ask without it: --set chat=off.", code="bad-template")
+                raise ModelError(problem, f"Correct {file}, or ask without it: --set chat=off.", code="bad-template")
         return texts
 
     def _unmarked(self, turn: Message) -> Message:
@@ -188,9 +185,9 @@ class PromptEncoder:
         """Refuse texts with special tokens, which the model would take for the template's own."""
         wrong = next((text for text in texts if self.tokeniser.has_special(text)), None)
         if wrong is not None:
-            made_of = f"one of the special tokens of the chat template of {self.name}"
+            token_kind = f"one of the special tokens of the chat template of {self.name}"
             remedy = "Reword it, or ask without the template: --set chat=off."
-            raise DataError(f"a text contains {made_of}: {wrong!r}.", remedy, code="bad-text", key="chat")
+            raise DataError(f"a text contains {token_kind}: {wrong!r}.", remedy, code="bad-text", key="chat")
 
     def _tokenised(self, texts: Sequence[str], chat: bool) -> list[list[int]]:
         rows = self.tokeniser.whole(texts, marked=chat)
@@ -210,7 +207,7 @@ def _blanks(dialogues: StringColumn | None, chat: bool, rows: int) -> list[str]:
     if dialogues is None:
         return [""] * rows
     of_value = [" " if Dialogue.of_text(text).begun else "" for text in dialogues.values]
-    return [of_value[place] for place in dialogues.index.tolist()]
+    return [of_value[index] for index in dialogues.index.tolist()]
 
 
 def _parts(message: str) -> list[dict[str, str]]:

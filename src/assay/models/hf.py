@@ -95,9 +95,9 @@ class HFModel(TokenModel):
         self._torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles a kernel for every new shape of a batch
         self._model = load_weights(spec)
         self._tokenizer = load_tokenizer(spec)
-        self._known_tokens = self._model.get_input_embeddings().num_embeddings
+        self._n_tokens = self._model.get_input_embeddings().num_embeddings
         pads = (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id, 0)  # some models do not know their own
-        self._pad = next(pad for pad in pads if pad is not None and pad < self._known_tokens)
+        self._pad = next(pad for pad in pads if pad is not None and pad < self._n_tokens)
         self._head = self._rough_head()
         window = max_length(self._tokenizer, self._model)
         if "text" in spec.abilities:
@@ -108,9 +108,9 @@ class HFModel(TokenModel):
     def encode(self, columns: QueryColumns) -> Tokens:
         with no_panic(self.spec.name):
             tokens = super().encode(columns)
-        if tokens.ids.max(initial=0) >= self._known_tokens:
-            known, remedy = self._known_tokens, "It belongs to another model: put the right tokenizer into the folder."
-            problem = f"the tokenizer of {self.spec.name} has tokens beyond the {known} that the model knows."
+        if tokens.ids.max(initial=0) >= self._n_tokens:
+            problem = f"the tokenizer of {self.spec.name} has tokens beyond the {self._n_tokens} that the model knows."
+            remedy = "It belongs to another model: put the right tokenizer into the folder."
             raise ModelError(problem, remedy, code="bad-tokenizer", key="vocab_size")
         return tokens
 
@@ -119,7 +119,7 @@ class HFModel(TokenModel):
             with (
                 no_panic(self.spec.name),
                 self._torch.inference_mode(),
-                self._multiplied(),
+                _precision(self._torch, "high" if self.spec.dtype == TF32 else "highest"),
                 self._float32_head(used=tokens.ability in SCORED),
             ):
                 return super().forward(tokens)
@@ -131,12 +131,6 @@ class HFModel(TokenModel):
                 raise _unusable(self.spec, error) from error
             raise
 
-    @contextmanager
-    def _multiplied(self) -> Iterator[None]:
-        """A context in which matrices are multiplied in the number type of this model, also if it is tf32."""
-        with _precision(self._torch, "high" if self.spec.dtype == TF32 else "highest"):
-            yield
-
     def _rough_head(self) -> Any:
         """The linear layer that gives the scores, if it would compute them in less than float32."""
         if not self.spec.head_dtype:
@@ -144,7 +138,7 @@ class HFModel(TokenModel):
         head = self._model.get_output_embeddings() if self.spec.abilities & {"mask", "text"} else None
         if head is None:
             width = 2 if "span" in self.spec.abilities else 1  # a start and an end, or one score for each option
-            layers = [each for each in self._model.modules() if isinstance(each, self._torch.nn.Linear)]
+            layers = [layer for layer in self._model.modules() if isinstance(layer, self._torch.nn.Linear)]
             head = next((layer for layer in reversed(layers) if layer.out_features == width), None)
         if isinstance(head, self._torch.nn.Linear):
             return head
@@ -186,10 +180,10 @@ class HFModel(TokenModel):
         """An array on the device; whole numbers become torch's index type."""
         return self._torch.from_numpy(values).to(self.spec.device).long()
 
-    def _close(self, one: Any, other: Any) -> bool:
+    def _close(self, first: Any, second: Any) -> bool:
         """Whether two ways to compute scores agree within the precision of the number type."""
         tolerance = 1e-3 if self.spec.dtype in (FLOAT32, TF32) else 0.1
-        return bool(np.allclose(one, other, rtol=tolerance, atol=tolerance))
+        return bool(np.allclose(first, second, rtol=tolerance, atol=tolerance))
 
     def _finite(self, values: Tensor) -> Tensor:
         if not bool(self._torch.isfinite(values).all()):
@@ -201,6 +195,7 @@ class HFModel(TokenModel):
 
 @contextmanager
 def _precision(torch: Any, name: str) -> Iterator[None]:
+    """A context in which matrices in float32 are multiplied with this precision: "high" is tf32."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(name)
     try:
@@ -385,9 +380,9 @@ def _unprinted(*streams: int) -> Iterator[None]:
     with _PRINTING, ExitStack() as stack, Path(os.devnull).open("wb") as nowhere:
         for stream in streams:
             with suppress(OSError):  # it is closed
-                kept = os.dup(stream)
-                stack.callback(os.close, kept)
-                stack.callback(os.dup2, kept, stream)
+                copy = os.dup(stream)
+                stack.callback(os.close, copy)
+                stack.callback(os.dup2, copy, stream)
                 os.dup2(nowhere.fileno(), stream)
         yield
 

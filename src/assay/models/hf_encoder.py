@@ -59,9 +59,9 @@ class EncoderModel(HFModel):
             problem = f"{self.spec.name} has no vector for every token in its last layer."
             remedy = "Models of this architecture cannot be asked for vectors of words; choose another model."
             raise ModelError(problem, remedy, code="missing-ability", key="embed")
-        place = torch.arange(hidden.shape[1], device=self.spec.device)
+        position = torch.arange(hidden.shape[1], device=self.spec.device)
         start, end = (self._tensor(tokens.marks[name])[:, None] for name in ("start", "end"))
-        shares = ((place >= start) & (place < end)) / (end - start)  # (row, position)
+        shares = ((position >= start) & (position < end)) / (end - start)  # (row, position)
         return {"vector": torch.einsum("rp,rpw->rw", shares, self._finite(hidden.float())).cpu().numpy()}
 
     def _masked(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
@@ -113,11 +113,11 @@ class EncoderModel(HFModel):
 
     def _require_padding_without_effect(self) -> None:
         """Refuse an architecture whose logits change with padding: XLNet scores an option at the last position."""
-        asked = ChoiceColumns(
+        columns = ChoiceColumns(
             StringColumn.of(["a b"]), StringColumn.of(["c"]), ["d", "d e f g h"], np.array([[0, 1]], np.int32)
         )
-        alone = replace(asked, options=asked.options[:, :1])
-        with_padding, without = (self.forward(self.encode(each))["score"][0, 0] for each in (asked, alone))
+        alone = replace(columns, options=columns.options[:, :1])
+        with_padding, without = (self.forward(self.encode(rows))["score"][0, 0] for rows in (columns, alone))
         if not self._close(with_padding, without):
             problem = f"{self.spec.name} scores an option differently when padding follows it."
             remedy = "Models of this architecture cannot be asked several options at once; choose another model."

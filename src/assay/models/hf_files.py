@@ -21,9 +21,18 @@ import msgspec
 
 from assay.errors import DataError, UsageError, how_to_install, printable, require_package
 from assay.files.decoding import json_value
-from assay.files.opening import digest_as_stored, read_whole, reason
-from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, Options, with_dtype
-from assay.models.safetensors_header import parameters_in
+from assay.files.opening import read_whole, reason
+from assay.models.base import (
+    AUTO,
+    FLOAT16,
+    FLOAT32,
+    TF32,
+    ModelSpec,
+    Options,
+    model_file_digest,
+    parameters_in,
+    with_dtype,
+)
 
 _CAUSAL = ("choice", "text", "word")
 
@@ -78,7 +87,8 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
     if options.dtype == TF32 and not on_gpu:
         problem = f"the number type {TF32} is one of NVIDIA's GPUs, and the device is {device}."
         raise UsageError(problem, "--dtype float32", code="bad-option", key="dtype")
-    found = ModelSpec(
+    stored_dtype = config.dtype or config.torch_dtype or ""
+    spec = ModelSpec(
         name=name,
         kind="hf",
         place=str(folder),
@@ -90,15 +100,9 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
         allow_pickle=options.allow_pickle,
         threads=options.threads or 0,
         parameters=parameters_in(path for path in weights if path.suffix == ".safetensors"),
-        checkpoint_dtype=_stored_type(config),
+        checkpoint_dtype=stored_dtype if stored_dtype in DTYPES[1:] else "",
     )
-    return with_dtype(found, FLOAT32 if options.dtype == AUTO and not on_gpu else options.dtype)
-
-
-def _stored_type(config: _Config) -> str:
-    """The type of a checkpoint's weights, one of DTYPES; empty if its configuration does not say."""
-    stored = config.dtype or config.torch_dtype or ""
-    return stored if stored in DTYPES[1:] else ""
+    return with_dtype(spec, FLOAT32 if options.dtype == AUTO and not on_gpu else options.dtype)
 
 
 def libraries() -> tuple[Any, Any]:
@@ -132,14 +136,14 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
     patterns = [*_WEIGHTS, *_TEXTS]
     patterns += [*(_PICKLED if options.allow_pickle else ()), *(_CODE if options.trust_remote_code else ())]
     try:
-        place = Path(snapshot_download(repo, revision=revision or None, allow_patterns=patterns))
+        folder = Path(snapshot_download(repo, revision=revision or None, allow_patterns=patterns))
     except Exception as error:  # the hub's client raises many kinds of errors; each means: not to be had
         problem = (
             f"the model {rest} is not a local folder and could not be downloaded from the hub ({first_line(error)})."
         )
         remedy = "Check the name and the network, or give a local folder: hf:./folder."
         raise UsageError(problem, remedy, code="unknown-model") from error
-    return place, place.name
+    return folder, folder.name
 
 
 def first_line(error: BaseException) -> str:
@@ -177,7 +181,7 @@ def _config(path: Path, options: Options) -> _Config:
         key = keys[-1]
         if _PARTS.search(key) and isinstance(value, int) and value > _MOST_PARTS:
             raise wrong(f'"{key}" is {value}; no known model has more than {_MOST_PARTS:,}.', key=key)
-        if any(each.removeprefix("_") in _KERNELS for each in keys) and "/" in str(value) and not trusted:
+        if any(name.removeprefix("_") in _KERNELS for name in keys) and "/" in str(value) and not trusted:
             problem = f'"{key}" is {value!r}: code from the hub, which transformers would fetch and run.'
             remedy = "Remove this key, or pass --trust-remote-code if you trust that code."
             raise UsageError(problem, remedy, code="unsafe-weights", file=path, key=key)
@@ -213,14 +217,16 @@ def _files_read(folder: Path, options: Options) -> tuple[list[Path], list[Path]]
     if unsafe and not options.allow_pickle:
         problem = "these weights are not in a safetensors file."
         raise UsageError(problem, _CONVERT, code="unsafe-weights", file=min(unsafe))
-    there = [sorted(path for path in files if path.is_file()) for files in (weights, others | indexes)]
-    return there[0], there[1]
+    weights_read, others_read = (
+        sorted(path for path in paths if path.is_file()) for paths in (weights, others | indexes)
+    )
+    return weights_read, others_read
 
 
 def _files(folder: Path, *patterns: str) -> set[Path]:
     """The folder's files, except those in which assay records how a model was made."""
-    found = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
-    return {_require_within(folder, path) for path in found if path.name != "assay.json"}
+    paths = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
+    return {_require_within(folder, path) for path in paths if path.name != "assay.json"}
 
 
 def _named(content: Any, key: str) -> Iterator[str]:
@@ -270,7 +276,7 @@ def _digest(folder: Path, files: list[Path]) -> str:
     hasher = hashlib.sha256()
     for path in files:
         name = path.relative_to(folder).as_posix().encode("utf-8", "surrogateescape")
-        hasher.update(name + b"\0" + bytes.fromhex(digest_as_stored(path)))
+        hasher.update(name + b"\0" + bytes.fromhex(model_file_digest(path)))
     return hasher.hexdigest()
 
 
@@ -282,8 +288,8 @@ def _abilities(config: _Config) -> frozenset[str]:
     return abilities - {"choice"} if text_to_text else abilities
 
 
-def _device(wanted: str) -> str:
-    if wanted != "auto":
-        return wanted
+def _device(device: str) -> str:
+    if device != "auto":
+        return device
     _, torch = libraries()
     return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"

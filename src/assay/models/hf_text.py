@@ -24,7 +24,7 @@ from assay.models.tokenise import join
 
 Floats = NDArray[np.float32]
 
-_KEPT = ("bos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
+_TOKEN_FIELDS = ("bos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
 """The fields of generation_config.json that count: the tokens that start and end a text."""
 
 
@@ -37,13 +37,14 @@ class TextModel(HFModel):
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
-        found = self._model.generation_config
-        kept = {name: getattr(found, name, None) for name in _KEPT}
-        if kept["eos_token_id"] is None:
-            kept["eos_token_id"] = self._tokenizer.eos_token_id
-        self._greedy = {"do_sample": False, "num_beams": 1, "pad_token_id": self._pad, **kept}
+        defaults = self._model.generation_config
+        token_ids = {name: getattr(defaults, name, None) for name in _TOKEN_FIELDS}
+        if token_ids["eos_token_id"] is None:
+            token_ids["eos_token_id"] = self._tokenizer.eos_token_id
+        self._greedy = {"do_sample": False, "num_beams": 1, "pad_token_id": self._pad, **token_ids}
         self._model.generation_config = self._transformers.GenerationConfig(**self._greedy)
-        self._ends = np.array(kept["eos_token_id"] if kept["eos_token_id"] is not None else [], np.int64).reshape(-1)
+        ends = token_ids["eos_token_id"]
+        self._ends = np.array([] if ends is None else ends, np.int64).reshape(-1)
 
     def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         return {"text": self._written(tokens)}
@@ -58,8 +59,8 @@ class TextModel(HFModel):
             generation_config=self._transformers.GenerationConfig(**self._greedy, max_new_tokens=most),
             logits_processor=[self._checked],
         )
-        given = 1 if self._model.config.is_encoder_decoder else prompts.ids.shape[1]  # a first token, or the prompt
-        return np.array([self._text(row) for row in ids[:, given:].cpu().numpy()], np.bytes_)
+        start = 1 if self._model.config.is_encoder_decoder else prompts.ids.shape[1]  # a first token, or the prompt
+        return np.array([self._text(row) for row in ids[:, start:].cpu().numpy()], np.bytes_)
 
     def _checked(self, _: Tensor, logits: Tensor) -> Tensor:
         """A step of `generate`, which would continue even if scores are not numbers."""
@@ -68,8 +69,8 @@ class TextModel(HFModel):
 
     def _text(self, ids: NDArray[np.int64]) -> bytes:
         end = np.flatnonzero(np.isin(ids, self._ends))
-        written = ids[: end[0]] if len(end) else ids
-        text: str = self._tokenizer.decode(written, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        text_ids = ids[: end[0]] if len(end) else ids
+        text: str = self._tokenizer.decode(text_ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text.strip().encode()
 
 
@@ -113,9 +114,9 @@ class CausalModel(TextModel):
             cache = output.past_key_values
             del output
             cache.batch_select_indices(self._tensor(row))
-            there = np.concatenate([prefix.there[row], more.there[:, :-1]], 1)
+            is_token = np.concatenate([prefix.there[row], more.there[:, :-1]], 1)
             places = beginnings.lengths[row, None] + np.arange(more.ids.shape[1] - 1)
-            logits = self._run(more.ids[:, :-1], there, places, past_key_values=cache, use_cache=True).logits
+            logits = self._run(more.ids[:, :-1], is_token, places, past_key_values=cache, use_cache=True).logits
             rest = self._log_probabilities(logits, self._tensor(more.ids[:, 1:, None]))[..., 0]
             scores[self._tensor(longer)] += (rest * self._tensor(more.there[:, 1:])).sum(1)
         return _table(scores, len(tokens))
@@ -123,29 +124,29 @@ class CausalModel(TextModel):
     def _whole_scores(self, tokens: Tokens) -> Floats:
         """The same, from whole sequences: any causal architecture can do this."""
         beginnings, options = _pieces(tokens)
-        each = np.arange(len(tokens)).repeat(len(options) // len(tokens))
-        before = ragged_take(beginnings.ids, beginnings.offsets, each)
+        row = np.arange(len(tokens)).repeat(len(options) // len(tokens))
+        before = ragged_take(beginnings.ids, beginnings.offsets, row)
         ids, offsets, starts = join([before, (options.ids, options.lengths)])
-        whole = padded(Tokens("choice", ids, offsets, np.diff(offsets).astype(np.int32)), self._pad)
+        sequences = padded(Tokens("choice", ids, offsets, np.diff(offsets).astype(np.int32)), self._pad)
         first = int(starts[1].min())  # the first place whose token any option counts
-        width = whole.ids.shape[1]
-        output = self._run(whole.ids, keep=width - first + 1, use_cache=False)
-        following = self._tensor(whole.ids[:, first:, None])
+        width = sequences.ids.shape[1]
+        output = self._run(sequences.ids, keep=width - first + 1, use_cache=False)
+        following = self._tensor(sequences.ids[:, first:, None])
         logs = self._log_probabilities(output.logits[:, first - 1 - width : -1], following)[..., 0]
-        counted = whole.there[:, first:] * (np.arange(first, width) >= starts[1][:, None])
+        counted = sequences.there[:, first:] * (np.arange(first, width) >= starts[1][:, None])
         return _table((logs * self._tensor(counted)).sum(1), len(tokens))
 
     def _run(
         self,
         ids: NDArray[np.int64],
-        there: NDArray[np.int64] | None = None,
+        is_token: NDArray[np.int64] | None = None,
         places: NDArray[np.int64] | None = None,
         keep: int = 0,
         **more: Any,
     ) -> Any:
         """Output with logits at the last `keep` positions (0: all), or at more if it has no such option."""
-        if there is not None and places is not None and not there.all():
-            more["attention_mask"] = self._tensor(there)
+        if is_token is not None and places is not None and not is_token.all():
+            more["attention_mask"] = self._tensor(is_token)
             if "position_ids" in self._takes:  # others count what the mask shows
                 more["position_ids"] = self._tensor(places)
         if keep and "logits_to_keep" in self._takes:
@@ -161,22 +162,24 @@ class CausalModel(TextModel):
         """Whether scoring with a cached start gives the same as whole sequences."""
         options = np.array([[0, 1, 2], [2, 1, 0]], np.int32)
         contexts, questions = StringColumn.of(["a b", "a b c d e f g"]), StringColumn.of(["c", "d e"])
-        asked = ChoiceColumns(contexts, questions, ["d", "d e f", "g h"], options, Scoring(chat=False))
-        tokens = self.encode(asked)
+        columns = ChoiceColumns(contexts, questions, ["d", "d e f", "g h"], options, Scoring(chat=False))
+        tokens = self.encode(columns)
         with self._torch.inference_mode(), self._float32_head():
             self._require_causal(tokens)
-            whole = self._whole_scores(tokens)
+            whole_scores = self._whole_scores(tokens)
             try:
-                shared = self._shared_scores(tokens)
+                shared_scores = self._shared_scores(tokens)
             except Exception:  # an architecture with another cache, or none; whole sequences are always right
                 return False
-        return self._close(shared, whole)
+        return self._close(shared_scores, whole_scores)
 
     def _require_causal(self, tokens: Tokens) -> None:
         """Refuse an architecture that sees the tokens that it predicts: XLNet, or BERT saved as a language model."""
-        one = tokens.take(np.zeros(1, np.int64)).ids[None].astype(np.int64)
-        other = np.where(np.arange(one.size) == one.size - 1, (one + 1) % self._known_tokens, one)
-        logits = [self._finite(self._run(ids, use_cache=False).logits[:, :-1].float()).cpu() for ids in (one, other)]
+        ids = tokens.take(np.zeros(1, np.int64)).ids[None].astype(np.int64)
+        changed_ids = np.where(np.arange(ids.size) == ids.size - 1, (ids + 1) % self._n_tokens, ids)
+        logits = [
+            self._finite(self._run(row, use_cache=False).logits[:, :-1].float()).cpu() for row in (ids, changed_ids)
+        ]
         spread = logits[0].std()
         if not self._close(*(logit / spread for logit in logits)):
             problem = (

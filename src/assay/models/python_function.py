@@ -36,19 +36,19 @@ class PythonModel:
 
     async def answer(self, query: Query) -> Answer:
         if inspect.iscoroutinefunction(self.function):
-            said = await self.function(query)
+            value = await self.function(query)
         else:
-            said = await asyncio.to_thread(self.function, query)
-        match query, said:
+            value = await asyncio.to_thread(self.function, query)
+        match query, value:
             case _, None:
                 return Answer(Status.REFUSED)
             case TextQuery(), str():
-                return Answer(Status.OK, text=said)
-            case ChoiceQuery(), int() if 0 <= said < len(query.options):
-                return Answer(Status.OK, tuple(CERTAIN * (place == said) for place in range(len(query.options))))
-            case ChoiceQuery(), _ if isinstance(said, Sequence) and not isinstance(said, str):
-                return Answer(Status.OK, tuple(map(float, said)))
-        problem = f"{self.spec.name} returned {str(said)[:60]!r} for a {type(query).__name__}."
+                return Answer(Status.OK, text=value)
+            case ChoiceQuery(), int() if 0 <= value < len(query.options):
+                return Answer(Status.OK, tuple(CERTAIN * (index == value) for index in range(len(query.options))))
+            case ChoiceQuery(), _ if isinstance(value, Sequence) and not isinstance(value, str):
+                return Answer(Status.OK, tuple(map(float, value)))
+        problem = f"{self.spec.name} returned {str(value)[:60]!r} for a {type(query).__name__}."
         remedy = "Return a text for a TextQuery; for a ChoiceQuery a score for each option, or the index of one."
         raise ModelError(problem, remedy, code="bad-scores")
 
@@ -61,8 +61,8 @@ def python_model(function: Callable[[Any], Any]) -> PythonModel:
     """
     name = f"{KIND}:{getattr(function, '__qualname__', type(function).__name__)}"
     version = getattr(function, "version", None)
-    told = uuid.uuid4().hex if version is None else f"{name} {version}"
-    digest = hashlib.sha256(f"{KIND} {told}".encode()).hexdigest()
+    identity = uuid.uuid4().hex if version is None else f"{name} {version}"
+    digest = hashlib.sha256(f"{KIND} {identity}".encode()).hexdigest()
     return PythonModel(ModelSpec(name, KIND, "memory", digest, _abilities(function), "cpu", "none"), function)
 
 

@@ -1,22 +1,28 @@
 """Tokenises texts word by word, each word once, if that gives the same as the real tokenizer; and single words.
 
+Columns become tokens along one path: `TokenModel.encode` asks the model's `ColumnEncoder`. That answers queries for
+words and tokens itself; those with texts are encoded by `Encoder` (`encode_columns.py`), for models that read a text at
+once, or by `PromptEncoder` (`encode_prompts.py`), for models that write.
+
 Most tokenizers split at blanks first, so the tokens of a text are the tokens of its words, joined. `Tokeniser` caches
 every word's tokens. A text with unusual blanks is tokenised whole, and so are all texts of a tokenizer that does not
-split at blanks (`splits_at_blanks`). In addition, `encode.py` compares a sample of the rows with the real tokenizer.
+split at blanks (`splits_at_blanks`). In addition, `Encoder` compares a sample of the rows with the real tokenizer.
 """
 
 from __future__ import annotations
 
 import hashlib
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.queries import NONE, Ints, TokenColumns, WordColumns
+from assay.asking.queries import NONE, Ints, QueryColumns, TokenColumns, WordColumns
 from assay.asking.tokens import Tokens, ragged_take, starts_of
 from assay.errors import DataError
 
@@ -58,8 +64,8 @@ class RaggedTokens:
         stride = np.int64(max(int(self.end.max()), int(character.max(initial=0))) + 2)
         owner = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
         keys = (owner * stride + (self.start if last else self.end))[holding]
-        found = np.searchsorted(keys, text * stride + character, side="right") - last
-        token = holding[np.clip(found, 0, len(holding) - 1)]
+        nearest = np.searchsorted(keys, text * stride + character, side="right") - last
+        token = holding[np.clip(nearest, 0, len(holding) - 1)]
         inside = (owner[token] == text) & (self.start[token] <= character) & (character < self.end[token])
         return np.where(inside, token - self.offsets[text], -1).astype(np.int32)
 
@@ -83,14 +89,14 @@ class Tokeniser:
     def __init__(self, tokenizer: FastTokenizer) -> None:
         self.tokenizer = tokenizer
         self._backend = tokenizer.backend_tokenizer
-        self._words: dict[tuple[str, bool], Columns] = {}
-        self._texts: dict[tuple[bool, bool, str], NDArray[np.int32]] = {}  # each as Columns: (3, token)
+        self._word = lru_cache(_MOST_REMEMBERED)(self._word_tokens)
+        self._text = lru_cache(_MOST_REMEMBERED)(self._text_tokens)
         self._unlimited()
         self.single = self._layout("a")
         self.pair = self._layout("a", "b")
         added = self._backend.get_added_tokens_decoder().values()
-        known = [*tokenizer.all_special_tokens, *(token.content for token in added if token.special)]
-        self.specials = tuple(token for token in dict.fromkeys(known) if token)
+        special_texts = [*tokenizer.all_special_tokens, *(token.content for token in added if token.special)]
+        self.specials = tuple(token for token in dict.fromkeys(special_texts) if token)
         self.unknown = tokenizer.unk_token_id
         self.mask = tokenizer.mask_token or ""
         self.mask_id: int = self._backend.token_to_id(self.mask) if self.mask else NONE
@@ -115,11 +121,11 @@ class Tokeniser:
 
         Empty if the word shares a token with the text before it.
         """
-        ids, start, end = self._word(before + word, first=not before.startswith(" "))
+        ids, start, end = self._word(before + word, not before.startswith(" "))
         glued = len(before.rstrip(" "))
         if not glued:
             return ids
-        first = next((place for place, behind in enumerate(end) if behind > glued), len(ids))
+        first = next((index for index, behind in enumerate(end) if behind > glued), len(ids))
         return ids[first:] if first < len(ids) and start[first] >= glued else []
 
     def known(self, word: str, before: str = " ") -> list[int]:
@@ -134,7 +140,9 @@ class Tokeniser:
         """
         self._unlimited()
         self._backend.encode_special_tokens = not marked
-        rows = [each.ids for each in self._backend.encode_batch_fast(list(texts), add_special_tokens=not marked)]
+        rows = [
+            encoding.ids for encoding in self._backend.encode_batch_fast(list(texts), add_special_tokens=not marked)
+        ]
         self._backend.encode_special_tokens = False
         if not marked:
             before, after = len(self.single.before), len(self.single.after)
@@ -171,46 +179,38 @@ class Tokeniser:
         text: str = self._backend.decode([token], skip_special_tokens=False)
         return text.strip()
 
-    def _text(self, text: str, whole: bool, behind: bool) -> NDArray[np.int32]:
-        known = self._texts.get((whole, behind, text))
-        if known is None:
-            if len(self._texts) >= _MOST_REMEMBERED:
-                self._texts.clear()
-            columns = self._by_words(text, behind) if not whole and self.exact(text) else self._encode(text)
-            known = self._texts[whole, behind, text] = np.array(columns, dtype=np.int32)
-        return known
+    def _text_tokens(self, text: str, whole: bool, behind: bool) -> NDArray[np.int32]:
+        """The tokens of a text as an array of Columns: (3, token)."""
+        columns = self._by_words(text, behind) if not whole and self.exact(text) else self._encode(text)
+        return np.array(columns, dtype=np.int32)
 
     def _by_words(self, text: str, behind: bool = False) -> Columns:
         ids: list[int] = []
         start: list[int] = []
         end: list[int] = []
         at = 0
-        for place, word in enumerate(text.split(" ")):
-            piece = word if place == 0 else f" {word}"
+        for index, word in enumerate(text.split(" ")):
+            piece = word if index == 0 else f" {word}"
             if piece:
-                word_ids, word_start, word_end = self._word(piece, first=at == 0 and not behind)
+                word_ids, word_start, word_end = self._word(piece, at == 0 and not behind)
                 ids += word_ids
                 start += [at + offset for offset in word_start]
                 end += [at + offset for offset in word_end]
             at += len(piece)
         return ids, start, end
 
-    def _word(self, piece: str, *, first: bool) -> Columns:
-        """Tokens of a word with the blank before it, at the start of a text or further on."""
-        known = self._words.get((piece, first))
-        if known is None:
-            if len(self._words) >= _MOST_REMEMBERED:
-                self._words.clear()
-            known = self._words[piece, first] = self._encode(piece) if first else self._encode_behind(piece)
-        return known
+    def _word_tokens(self, piece: str, first: bool) -> Columns:
+        """Tokens of a word with the blank before it, at the start of a text or further on.
 
-    def _encode_behind(self, piece: str) -> Columns:
-        """Tokens of a word after another word: some tokenizers strip a blank at the start of a text."""
+        Further on, they are those after another word: some tokenizers strip a blank at the start of a text.
+        """
+        if first:
+            return self._encode(piece)
         ids, start, end = self._encode(f"a{piece}")
         before = len(self._a)
         if ids[:before] != self._a:
             return self._encode(piece)
-        return ids[before:], [place - 1 for place in start[before:]], [place - 1 for place in end[before:]]
+        return ids[before:], [offset - 1 for offset in start[before:]], [offset - 1 for offset in end[before:]]
 
     def _encode(self, text: str) -> Columns:
         self._unlimited()
@@ -237,7 +237,9 @@ class Tokeniser:
         encoding = self._backend.encode(*texts)
         ids, special = encoding.ids, encoding.special_tokens_mask
         first, last = special.index(0), len(special) - special[::-1].index(0)
-        between = tuple(token for token, own in zip(ids[first:last], special[first:last], strict=True) if own)
+        between = tuple(
+            token for token, is_special in zip(ids[first:last], special[first:last], strict=True) if is_special
+        )
         return SpecialTokenLayout(tuple(ids[:first]), between, tuple(ids[last:]))
 
 
@@ -278,27 +280,69 @@ def chosen(texts: RaggedTokens, index: Ints) -> tuple[Ints, NDArray[np.int64]]:
     return ragged_take(texts.ids, offsets, np.where(index == NONE, len(texts.offsets) - 1, index))
 
 
-def word_tokens(tokeniser: Tokeniser, columns: WordColumns) -> Tokens:
-    """What the tokenizer makes of words, as marks that are the answers themselves."""
-    values = columns.words.values
-    keys = [hashlib.sha256(str(tokeniser.word(word)).encode()).digest()[:8] for word in values]
-    marks: dict[str, NDArray[Any]] = {
-        "pieces": np.array([len(tokeniser.known(word)) for word in values], np.int32)[columns.words.index],
-        "key": np.array([int.from_bytes(key, "little") for key in keys], np.uint64)[columns.words.index],
-    }
-    return _answered(columns, marks)
+_SAMPLE = 16
+"""How many rows of every block are also tokenised by the real tokenizer and compared."""
 
 
-def token_tokens(tokeniser: Tokeniser, columns: TokenColumns) -> Tokens:
-    """What tokens stand for, as marks that are the answers themselves."""
-    tokens, silent = columns.tokens.tolist(), tokeniser.special_ids | {tokeniser.unknown}
-    texts = ["" if token in silent else tokeniser.token_text(token) for token in tokens]
-    whole = [bool(text) and tokeniser.word(text) == [token] for text, token in zip(texts, tokens, strict=True)]
-    marks: dict[str, NDArray[Any]] = {
-        "text": np.array([text.encode() for text in texts], dtype=np.bytes_),
-        "whole": np.array(whole, np.uint8),
-    }
-    return _answered(columns, marks)
+def sampled(rows: int) -> NDArray[np.int64]:
+    """The rows to compare."""
+    return np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLE)).astype(np.int64))
+
+
+class ColumnEncoder(ABC):
+    """Turns columns of queries into tokens for one model; subclasses have `_texts` for queries with texts."""
+
+    def __init__(self, tokenizer: FastTokenizer, max_length: int, name: str) -> None:
+        self.tokeniser = Tokeniser(tokenizer)
+        self.max_length = max_length
+        self.name = name
+
+    def encode(self, columns: QueryColumns) -> Tokens:
+        """The tokens of these rows, checked with the real tokenizer and against the model's window."""
+        if isinstance(columns, WordColumns):
+            return self._words(columns)
+        if isinstance(columns, TokenColumns):
+            return self._tokens(columns)
+        return self._texts(columns)
+
+    @abstractmethod
+    def _texts(self, columns: QueryColumns) -> Tokens:
+        """The tokens of queries with texts."""
+
+    def _require_window(self, columns: QueryColumns, lengths: NDArray[Any], answer: int = 0) -> None:
+        """Refuse sequences (some for every row) that do not fit into the window together with the answer's tokens."""
+        too_long = np.flatnonzero(lengths + answer > self.max_length)
+        if len(too_long):
+            first = int(too_long[0])
+            row = columns.row(first * len(columns) // len(lengths))
+            reserve = f" and its answer up to {answer}" if answer else ""
+            length = f"this question has {lengths[first]}{reserve}, so the end would be cut off: {row}"
+            remedy = "Shorten the passage or choose a model with a longer window."
+            raise DataError(f"{self.name} reads at most {self.max_length} tokens; {length}", remedy, code="too-long")
+
+    def _words(self, columns: WordColumns) -> Tokens:
+        """What the tokenizer makes of words, as marks that are the answers themselves."""
+        words, index = columns.words.values, columns.words.index
+        digests = [hashlib.sha256(str(self.tokeniser.word(word)).encode()).digest()[:8] for word in words]
+        marks: dict[str, NDArray[Any]] = {
+            "pieces": np.array([len(self.tokeniser.known(word)) for word in words], np.int32)[index],
+            "key": np.array([int.from_bytes(digest, "little") for digest in digests], np.uint64)[index],
+        }
+        return _answered(columns, marks)
+
+    def _tokens(self, columns: TokenColumns) -> Tokens:
+        """What tokens stand for, as marks that are the answers themselves."""
+        tokens = columns.tokens.tolist()
+        silent = self.tokeniser.special_ids | {self.tokeniser.unknown}
+        texts = ["" if token in silent else self.tokeniser.token_text(token) for token in tokens]
+        are_words = [
+            bool(text) and self.tokeniser.word(text) == [token] for text, token in zip(texts, tokens, strict=True)
+        ]
+        marks: dict[str, NDArray[Any]] = {
+            "text": np.array([text.encode() for text in texts], dtype=np.bytes_),
+            "whole": np.array(are_words, np.uint8),
+        }
+        return _answered(columns, marks)
 
 
 def _answered(columns: WordColumns | TokenColumns, marks: dict[str, NDArray[Any]]) -> Tokens:

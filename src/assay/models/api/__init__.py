@@ -1,14 +1,14 @@
 """Models behind endpoints that speak OpenAI's protocol, or one for decisions: hosted services, vLLM, llama.cpp, ….
 
-| module       | holds                                                                      |
-|--------------|----------------------------------------------------------------------------|
-| `address.py` | NAME@URL, and the key                                                      |
-| `client.py`  | one request over HTTP: which errors are final, which can be retried        |
-| `redaction.py`| removes the key from what a server sends back                             |
-| `dialects.py`| the wire formats: what is posted for a query, and what a reply says        |
-| `fields.py`  | typed access to the fields of a reply                                      |
-| `finding.py` | tests which of them an endpoint speaks, and remembers it                   |
-| `model.py`   | the model: queries to calls, replies to answers                            |
+| module              | holds                                                                  |
+|---------------------|------------------------------------------------------------------------|
+| `address.py`        | NAME@URL, and the key                                                  |
+| `client.py`         | one request over HTTP: which errors are final, which can be retried    |
+| `redaction.py`      | removes the key from what a server sends back                          |
+| `dialects/`         | the wire formats: what is posted for a query, and what a reply says    |
+| `fields.py`         | typed access to the fields of a reply                                  |
+| `detect_dialect.py` | tests which of them an endpoint speaks, and remembers it               |
+| `model.py`          | the model: queries to calls, replies to answers                        |
 
 The engine handles retries, concurrency, the journal and the budget.
 """
@@ -33,10 +33,8 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
     address = Address.of(rest, options.key_env)
     endpoint = detect_endpoint(address, send=options.send, again=options.again)
     decoding = {"limit": endpoint.limit_key, "without": endpoint.without, "top": endpoint.top, "decoding": DECODING}
-    said = {"continued": endpoint.continued}
-    digest = digest_of({"url": address.url, "model": address.model, **decoding, **said})
-    abilities = abilities_of(endpoint)
-    return ModelSpec(name, "api", address.url, digest, abilities, "remote", "none", endpoint=endpoint)
+    digest = digest_of({"url": address.url, "model": address.model, **decoding, "continued": endpoint.continued})
+    return ModelSpec(name, "api", address.url, digest, abilities_of(endpoint), "remote", "none", endpoint=endpoint)
 
 
 def load(spec: ModelSpec) -> ApiModel:

@@ -81,10 +81,10 @@ def _normalised(url: str) -> str:
         raise _wrong(f"{url} has a part after ? or #, which could be a key and would be stored with the run.")
     if not parts.hostname:
         raise _wrong(f"{url} names no host.")
-    usual = {"http": 80, "https": 443}[parts.scheme]
+    default_port = {"http": 80, "https": 443}[parts.scheme]
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    where = host if port in (None, usual) else f"{host}:{port}"
-    return f"{parts.scheme}://{where}{parts.path.rstrip('/')}"
+    authority = host if port in (None, default_port) else f"{host}:{port}"
+    return f"{parts.scheme}://{authority}{parts.path.rstrip('/')}"
 
 
 def _wrong(problem: str) -> UsageError:

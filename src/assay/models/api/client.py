@@ -24,6 +24,7 @@ from urllib.request import getproxies, proxy_bypass
 from assay.errors import ModelError, how_to_install, require_package
 from assay.files.decoding import json_value
 from assay.models.api.address import is_local, key_of
+from assay.models.api.fields import LONGEST_NAME
 from assay.models.api.redaction import Redaction, warn_if_short
 from assay.models.base import RetryableError
 from assay.version import __version__
@@ -39,12 +40,14 @@ SECONDS = 300.0
 """Seconds for a request and its whole reply, so that a slow server cannot block the run."""
 KEPT_OPEN = 60.0
 """Seconds for which an idle connection is kept."""
-LONGEST_NAME = 200
-"""The most characters kept of a name that a server gives itself, its model or the model's version."""
 LONGEST_PAUSE = 366 * 86_400.0
 """The most seconds that a server can ask for; more mean the same."""
 LONGEST_WORDS = 300
 """The most characters shown of a server's message."""
+
+KEY = "{key}"
+"""What stands for the key in a dialect's headers."""
+BEARER = {"Authorization": f"Bearer {KEY}"}
 
 _IN_PATHS = "/%:@!$&'()*+,;=~"
 _FINAL = frozenset({400, 401, 402, 403, 404, 405, 410, 411, 413, 414, 415, 422, 501})
@@ -68,20 +71,19 @@ class Client:
 
     def __init__(self, url: str, key_env: str = "", *, seconds: float | None = None) -> None:
         self.url = url
-        key = key_of(key_env)
-        warn_if_short(key, key_env)
-        self._redaction = Redaction(key)
+        self._key = key_of(key_env)
+        warn_if_short(self._key, key_env)
+        self._redaction = Redaction(self._key)
         self._seconds = SECONDS if seconds is None else seconds
-        self._place = in_ascii(url)
+        self._ascii_url = in_ascii(url)
         self._idle: list[Connection] = []
         self._proxy = _proxy_for(url)
         self._trust: Any = None  # which certificates are trusted, read once
-        self._headers: dict[bytes | str, bytes | str] = {
+        self._headers = {
             "User-Agent": f"assay/{__version__}",
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
-            **({"Authorization": f"Bearer {key}"} if key else {}),
         }
 
     async def _connection(self) -> Connection:
@@ -102,28 +104,35 @@ class Client:
             user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
             through = httpcore2.Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", auth=user)
             return httpcore2.AsyncConnectionPool(self._trust, through, max_connections=1, keepalive_expiry=KEPT_OPEN)
-        return httpcore2.AsyncHTTPConnection(httpcore2.URL(self._place).origin, self._trust, keepalive_expiry=KEPT_OPEN)
+        return httpcore2.AsyncHTTPConnection(
+            httpcore2.URL(self._ascii_url).origin, self._trust, keepalive_expiry=KEPT_OPEN
+        )
 
     async def close(self) -> None:
         while self._idle:
             await self._idle.pop().aclose()
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Posted:
+    async def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] = BEARER) -> Posted:
         """The JSON object of a reply with status 200, or of a 400 from a content filter, and the server's name.
 
+        `headers` are those of the dialect; without a key, those that would have it are left out.
         Raises RetryableError if the request may succeed later, and ModelError, with the server's message, if not.
         """
         http = await self._connection()
         import httpcore2
 
-        sent = json.dumps(dict(body), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        request = json.dumps(dict(body), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         content, done = bytearray(), False
         limits = {"timeout": {"connect": min(20.0, self._seconds)}}
         try:
             async with (
                 asyncio.timeout(self._seconds),
                 http.stream(
-                    "POST", f"{self._place}{path}", headers=self._headers, content=sent, extensions=limits
+                    "POST",
+                    f"{self._ascii_url}{path}",
+                    headers=self._with_key({**self._headers, **headers}),
+                    content=request,
+                    extensions=limits,
                 ) as response,
             ):
                 async for part in response.aiter_stream():
@@ -142,34 +151,36 @@ class Client:
                 self._idle.append(http)
             else:
                 await http.aclose()
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-        received = self._judged(response.status, headers, bytes(content).decode(errors="replace"))
-        return Posted(received, self._redaction.text(headers.get("server", ""))[:LONGEST_NAME])
+        received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+        reply = self._judged(response.status, received, bytes(content).decode(errors="replace"))
+        return Posted(reply, self._redaction.text(received.get("server", ""))[:LONGEST_NAME])
 
-    def _judged(self, status: int, headers: Mapping[str, str], said: str) -> dict[str, Any]:
+    def _with_key(self, headers: Mapping[str, str]) -> dict[bytes | str, bytes | str]:
+        return {name: text.replace(KEY, self._key) for name, text in headers.items() if self._key or KEY not in text}
+
+    def _judged(self, status: int, headers: Mapping[str, str], text: str) -> dict[str, Any]:
         """The reply as an object without the key, or the error that it is."""
-        found: dict[str, Any] | None = self._redaction.value(_object(said))
-        if status == 200 and found is not None and not _has_error(found):
-            return found
-        if status == 400 and found is not None and is_filtered(found):
-            return found
-        words = words_of(found, self._redaction.text(said))
+        content: dict[str, Any] | None = self._redaction.value(_object(text))
+        is_answer = status == 200 and content is not None and not _has_error(content)
+        if content is not None and (is_answer or (status == 400 and is_filtered(content))):
+            return content
+        words = words_of(content, self._redaction.text(text))
         if status == 200:
-            what = "something that is not a JSON object" if found is None else "an error"
-            raise RetryableError(f"200 with {what}: {words!r}")
+            kind = "something that is not a JSON object" if content is None else "an error"
+            raise RetryableError(f"200 with {kind}: {words!r}")
         if 300 <= status < 400:
-            where = self._redaction.text(headers.get("location", "somewhere else"))
-            problem = f"{self.url} redirects to {where}; the key is not sent there."
+            target = self._redaction.text(headers.get("location", "somewhere else"))
+            problem = f"{self.url} redirects to {target}; the key is not sent there."
             raise ModelError(problem, "If you trust that address, name it in --model.", code="refused-request")
         after = retry_after(headers)
-        if status in _FINAL or "insufficient_quota" in said:
+        if status in _FINAL or "insufficient_quota" in text:
             remedy = _REMEDIES.get(status, "See `assay doctor --model api:NAME@URL` for what this endpoint can do.")
             raise ModelError(f"{self.url} answers {status}: {words}", remedy, code="refused-request", key=str(status))
         raise RetryableError(f"{status}: {words}", after=after, overloaded=status in _PRESSED)
 
 
-def _has_error(found: Mapping[str, Any]) -> bool:
-    return isinstance(found.get("error"), Mapping | str) and bool(found["error"])
+def _has_error(content: Mapping[str, Any]) -> bool:
+    return isinstance(content.get("error"), Mapping | str) and bool(content["error"])
 
 
 def in_ascii(url: str) -> str:
@@ -179,30 +190,29 @@ def in_ascii(url: str) -> str:
     ('https://xn--exmple-cua.com:8000/v1/%C3%BC', 'http://[::1]:8000/v1')
     """
     parts = urlsplit(url)
-    where = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
-    return f"{parts.scheme}://{where}{quote(parts.path, safe=_IN_PATHS)}"
+    host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+    return f"{parts.scheme}://{host}{quote(parts.path, safe=_IN_PATHS)}"
 
 
 def _proxy_for(url: str) -> str:
-    """The proxy that the environment names for an address; None for local addresses."""
+    """The proxy that the environment names for an address; empty for local addresses."""
     parts = urlsplit(url)
     if is_local(url) or proxy_bypass(parts.hostname or ""):
         return ""
-    named = getproxies()
-    found = named.get(parts.scheme, named.get("all", ""))
-    return found if "://" in found or not found else f"http://{found}"
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme, proxies.get("all", ""))
+    return proxy if "://" in proxy or not proxy else f"http://{proxy}"
 
 
-def words_of(found: Mapping[str, Any] | None, said: str) -> str:
+def words_of(content: Mapping[str, Any] | None, text: str) -> str:
     """A server's error message on one line.
 
     >>> words_of({"error": {"message": "no such model"}}, ""), words_of(None, "<h1>Bad gateway</h1>")
     ('no such model', 'Bad gateway')
     """
-    error = (found or {}).get("error", found)
+    error = (content or {}).get("error", content)
     message = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
-    text = message if isinstance(message, str) else re.sub(r"<[^<>]*>", " ", said)
-    words = " ".join(text.split()) or "nothing"
+    words = " ".join((message if isinstance(message, str) else re.sub(r"<[^<>]*>", " ", text)).split()) or "nothing"
     return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}…"
 
 
@@ -215,9 +225,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     5.0
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        said = headers.get(name, "").strip()
-        if re.fullmatch(r"\d+(\.\d+)?", said, re.ASCII):
-            return min(float(said) * unit, LONGEST_PAUSE)
+        pause = headers.get(name, "").strip()
+        if re.fullmatch(r"\d+(\.\d+)?", pause, re.ASCII):
+            return min(float(pause) * unit, LONGEST_PAUSE)
     moment, now = _moment(headers.get("retry-after", "")), _moment(headers.get("date", ""))
     if moment is None:
         return None
@@ -234,15 +244,15 @@ def _moment(date: str) -> float | None:
         return None
 
 
-def _object(said: str) -> dict[str, Any] | None:
+def _object(text: str) -> dict[str, Any] | None:
     try:
-        found = json_value(said, mend=True)
+        content = json_value(text, mend=True)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
-def is_filtered(found: Mapping[str, Any]) -> bool:
+def is_filtered(content: Mapping[str, Any]) -> bool:
     """Whether an error, which came with the status 400, says that a content filter withheld the prompt."""
-    error = found.get("error")
+    error = content.get("error")
     return isinstance(error, Mapping) and "content_filter" in (error.get("code"), error.get("type"))

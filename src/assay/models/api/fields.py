@@ -1,4 +1,7 @@
-"""Typed access to the fields of a reply: one that is missing, or of a wrong type, is empty, 0 or a ValueError."""
+"""Typed access to the fields of a reply: one that is missing, or of a wrong type, is empty, 0 or a ValueError.
+
+Below are those that replies in several dialects have.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from assay.asking.queries import ServerRecord
+from assay.models.base import Reply
+
+LONGEST_NAME = 200
+"""The most characters kept of a name that a server gives itself, its model or the model's version."""
 MOST_TOKENS = 10**9
 """The most tokens that a server may bill for a reply."""
 
@@ -65,3 +73,28 @@ def number_at(holder: Mapping[str, Any], field: str, *, least: float = -math.inf
     if not least <= value <= most:
         raise ValueError(f"gives a {field} of {value:g}")
     return float(value)
+
+
+def billed(content: Mapping[str, Any]) -> tuple[int, int]:
+    """Input and output tokens as the server counts them; 0 if it does not."""
+    usage = object_at(content, "usage")
+    return tokens_at(usage, "prompt_tokens", "input_tokens"), tokens_at(usage, "completion_tokens", "output_tokens")
+
+
+def served_by(reply: Reply) -> ServerRecord:
+    """Who answered."""
+    model, fingerprint = (text_at(reply.content, field)[:LONGEST_NAME] for field in ("model", "system_fingerprint"))
+    return ServerRecord(model, fingerprint, reply.server, reply.at)
+
+
+def first_choice(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The choice of a chat or completion. If a filter withheld the prompt, there is an error in its place."""
+    if isinstance(content.get("error"), Mapping):
+        return {"finish_reason": "content_filter", "message": {}}
+    choices = content.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise ValueError("gives no choices")
+    choice: Mapping[str, Any] = choices[0]
+    if "message" in choice and not isinstance(choice["message"], Mapping):
+        raise ValueError("gives no message")
+    return choice if "message" in choice or "logprobs" in choice else {**choice, "message": {}}

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from assay.asking.queries import (
-    Answer,
-    ChoiceQuery,
-    ListedQuery,
-    Query,
-    SampleQuery,
-    Scoring,
-    ServerRecord,
-    Status,
-    TextQuery,
-)
+from assay.asking.option_prompts import FIELD_MODES
+from assay.asking.queries import Answer, ChoiceQuery, ListedQuery, Query, SampleQuery, Scoring, Status, TextQuery
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.api.client import Client
-from assay.models.api.dialects import CHATS, LISTED, EchoDialect, TextDialect, billed, options_distinct, served_by
+from assay.models.api.dialects import ECHO, LISTED_MODES, Dialect, dialect_for
+from assay.models.api.fields import billed, served_by
 from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Reply, RetryableError, missing_ability_error
-
-ECHO_DIALECT, TEXT_DIALECT = EchoDialect(), TextDialect()
 
 
 class ApiModel:
@@ -37,70 +27,59 @@ class ApiModel:
         self._client = Client(spec.place, self.endpoint.key_env)
 
     def calls(self, query: Query, scoring: Scoring) -> Sequence[EndpointRequest]:
-        endpoint = self.endpoint
         if isinstance(query, ListedQuery | TextQuery):
             self._require_continued(query)
-        match query:
-            case ListedQuery():
-                way = self._way(scoring.answer)
-                if query.dialogue is not None and way not in CHATS:
-                    problem = f"answer={way} does not support dialogues."
-                    raise UsageError(problem, "--set answer=letters", code="unsupported", key="answer")
-                if not options_distinct(query.options):
-                    problem = f"two options of a question are the same: {query.options}."
-                    raise DataError(problem, "Make its options different.", code="bad-text", key="options")
-                dialect = LISTED[way]
-                return [EndpointRequest(dialect.path, dialect.body(endpoint, query), partial(dialect.read, query))]
-            case ChoiceQuery():
-                return [
-                    EndpointRequest(
-                        ECHO_DIALECT.path,
-                        ECHO_DIALECT.body(endpoint, query, option),
-                        partial(ECHO_DIALECT.read, query, option),
-                    )
-                    for option in query.options
-                ]
-            case SampleQuery():
-                drawn = range(1, query.samples + 1)
-                return [
-                    EndpointRequest(TEXT_DIALECT.path, TEXT_DIALECT.body(endpoint, query, k), _written(query), k)
-                    for k in drawn
-                ]
-            case TextQuery():
-                return [EndpointRequest(TEXT_DIALECT.path, TEXT_DIALECT.body(endpoint, query), _written(query))]
-        raise missing_ability_error(self.spec.name, type(query).__name__)
+        mode = self._mode(query, scoring)
+        if isinstance(query, ListedQuery):
+            if query.dialogue is not None and mode in FIELD_MODES:
+                problem = f"answer={mode} does not support dialogues."
+                raise UsageError(problem, "--set answer=letters", code="unsupported", key="answer")
+            if len(set(query.options)) < len(query.options):
+                problem = f"two options of a question are the same: {query.options}."
+                raise DataError(problem, "Make its options different.", code="bad-text", key="options")
+        dialect, requests = dialect_for(self.endpoint, mode), list[EndpointRequest]()
+        for number, part in enumerate(_parts(query)):
+            sample = number + 1 if isinstance(part, SampleQuery) else 0
+            if isinstance(part, TextQuery):
+                body = dialect.text_body(self.endpoint, part, sample)
+            else:
+                body = dialect.options_body(self.endpoint, part, mode)
+            check = partial(_read, dialect, part)
+            requests.append(EndpointRequest(dialect.path, body, check, sample, dialect.headers))
+        return requests
 
     async def send(self, call: EndpointRequest) -> Reply:
-        return self.received(call, *await self._client.post(call.path, call.body))
+        return self.received(call, *await self._client.post(call.path, call.body, call.headers))
 
     def received(self, call: EndpointRequest, content: Mapping[str, Any], server: str = "") -> Reply:
         """A reply to a call; raises RetryableError if it lacks what was requested."""
-        read, written = billed(content)
+        input_tokens, output_tokens = billed(content)
         try:
             call.check(content)
         except ValueError as error:
             problem = f"200, but it {error}"
-            raise RetryableError(problem, input_tokens=read, output_tokens=written) from None
-        return Reply(_kept(content), read, written, server)
+            raise RetryableError(problem, input_tokens=input_tokens, output_tokens=output_tokens) from None
+        return Reply(
+            {name: _without_bytes(value) for name, value in content.items()}, input_tokens, output_tokens, server
+        )
 
     def read(self, query: Query, scoring: Scoring, replies: Sequence[Reply]) -> Answer:
-        contents = [reply.content for reply in replies]
+        dialect = dialect_for(self.endpoint, self._mode(query, scoring))
         served = served_by(replies[0])._replace(at=max(reply.at for reply in replies))
         try:
-            match query:
-                case ListedQuery():
-                    return replace(LISTED[self._way(scoring.answer)].read(query, contents[0]), served=served)
-                case ChoiceQuery():
-                    pairs = zip(query.options, contents, strict=True)
-                    return Answer(Status.OK, tuple(ECHO_DIALECT.read(query, *pair) for pair in pairs), served=served)
-                case SampleQuery():
-                    return _together([_written(query)(content) for content in contents], served)
-                case TextQuery():
-                    return replace(_written(query)(contents[0]), served=served)
-            raise missing_ability_error(self.spec.name, type(query).__name__)
+            parts = zip(_parts(query), replies, strict=True)
+            answers = [_read(dialect, part, reply.content) for part, reply in parts]
         except ValueError as error:
             problem = f"a stored reply of {self.spec.name} cannot be read: it {error}."
             raise ModelError(problem, "Ask again with --resume never.", code="no-answer") from None
+        match query:
+            case SampleQuery():
+                (status, *others) = {answer.status for answer in answers}
+                texts = tuple(answer.text or "" for answer in answers)
+                return Answer(Status.OK if others else status, text=texts[0], texts=texts, served=served)
+            case ListedQuery() | TextQuery():
+                return replace(answers[0], served=served)
+        return Answer(Status.OK, tuple(score for answer in answers for score in answer.scores or ()), served=served)
 
     async def close(self) -> None:
         await self._client.close()
@@ -112,35 +91,48 @@ class ApiModel:
             remedy = "Use a prompt that does not start the answer, or a server that can continue it, such as vLLM."
             raise UsageError(problem, remedy, code="missing-ability", key="variant")
 
-    def _way(self, answer: str) -> str:
-        """The way that was chosen, or the best."""
-        way = answer or next((way for way in self.endpoint.ways if way in LISTED), "")
-        if way not in LISTED or way not in self.endpoint.ways:
-            able = ", ".join(self.endpoint.ways) or "none"
-            problem = f"{self.spec.name} cannot be asked for {way or 'probabilities'}; it can be asked for: {able}."
-            raise UsageError(problem, "See `assay doctor --model api:NAME@URL`.", code="missing-ability", key="answer")
-        return way
+    def _mode(self, query: Query, scoring: Scoring) -> str:
+        """The answer mode of a query; if the options are listed, the one that was chosen, or the best."""
+        match query:
+            case ListedQuery():
+                mode = scoring.answer or next((mode for mode in self.endpoint.ways if mode in LISTED_MODES), "")
+                if mode in LISTED_MODES and mode in self.endpoint.ways:
+                    return mode
+                modes = ", ".join(self.endpoint.ways) or "none"
+                problem = (
+                    f"{self.spec.name} cannot be asked for {mode or 'probabilities'}; it can be asked for: {modes}."
+                )
+                remedy = "See `assay doctor --model api:NAME@URL`."
+                raise UsageError(problem, remedy, code="missing-ability", key="answer")
+            case ChoiceQuery():
+                return ECHO
+            case SampleQuery():
+                return "samples"
+            case TextQuery():
+                return "text"
+        raise missing_ability_error(self.spec.name, type(query).__name__)
 
 
-def _written(query: TextQuery) -> Callable[[Mapping[str, Any]], Answer]:
-    """How a written answer to a query is read."""
-    begun = query.dialogue.begun if query.dialogue else None
-    return partial(TEXT_DIALECT.read, begun=begun or "")
+def _parts(query: Query) -> Sequence[ChoiceQuery | TextQuery]:
+    """The queries that are sent for a query: one for each option that follows the prompt, or each sample."""
+    match query:
+        case ListedQuery():
+            return [query]
+        case ChoiceQuery():
+            return [replace(query, options=(option,)) for option in query.options]
+        case SampleQuery():
+            return [query] * query.samples
+        case TextQuery():
+            return [query]
+    return []
 
 
-def _together(drawn: Sequence[Answer], served: ServerRecord) -> Answer:
-    """Several answers to one query, with their common status if they agree."""
-    (first, *others) = {each.status for each in drawn}
-    texts = tuple(each.text or "" for each in drawn)
-    return Answer(Status.OK if others else first, text=texts[0], texts=texts, served=served)
+def _read(dialect: Dialect, query: ChoiceQuery | TextQuery, content: Mapping[str, Any]) -> Answer:
+    return dialect.read_text(query, content) if isinstance(query, TextQuery) else dialect.read_options(query, content)
 
 
-def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
-    """A reply without the bytes of every token, which its text repeats."""
-
-    def kept(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: kept(inner) for key, inner in value.items() if key != "bytes"}
-        return [kept(inner) for inner in value] if isinstance(value, list) else value
-
-    return {str(key): kept(value) for key, value in content.items()}
+def _without_bytes(value: Any) -> Any:
+    """A part of a reply without the bytes of every token, which its text repeats."""
+    if isinstance(value, Mapping):
+        return {key: _without_bytes(inner) for key, inner in value.items() if key != "bytes"}
+    return [_without_bytes(inner) for inner in value] if isinstance(value, list) else value

@@ -71,7 +71,7 @@ def _of_base64(key: bytes, before: int) -> str:
 
 def _in_any_spelling(letter: str) -> str:
     """A letter in either case, as it is or escaped: for URLs (also twice), JSON, programs or HTML."""
-    return f"(?:{'|'.join(_exactly(each) for each in sorted({letter.lower(), letter.upper()}))})"
+    return f"(?:{'|'.join(_exactly(spelling) for spelling in sorted({letter.lower(), letter.upper()}))})"
 
 
 def _exactly(letter: str) -> str:
