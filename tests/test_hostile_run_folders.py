@@ -153,8 +153,8 @@ def test_a_word_list_of_blanks_takes_no_time(tmp_path: Path) -> None:
 
 
 def test_a_template_of_slots_takes_no_time() -> None:
-    assert not fits(["a", *["b"] * 50, "c"], "a" + "b" * 5_000, whole=True)
-    assert fits(["a", *["b"] * 50, "c"], "a" + "b" * 5_000 + "c", whole=True)
+    assert not fits(["a", *["b"] * 50, "c"], "a" + "b" * 5_000, entire=True)
+    assert fits(["a", *["b"] * 50, "c"], "a" + "b" * 5_000 + "c", entire=True)
 
 
 def test_an_input_of_blank_lines_takes_no_time() -> None:
