@@ -79,6 +79,18 @@ def test_a_gap_of_wrong_persons_is_not_told_as_abstention(write_run: WriteRun, b
         assert f"A text about it {Mistake.AGREES.value}." in text
 
 
+@pytest.mark.parametrize(
+    ("refused", "part"), [(0.16, "about whom it refuses to answer"), (0.0, "whom it names wrongly")]
+)
+def test_a_gap_of_refusals_is_told_as_neither(write_run: WriteRun, bbq: Findings, refused: float, part: str) -> None:
+    numbers = {"accuracy_cost": -0.3, "abstention": 0.04, "abstention_gap": 0.0, "wrong_persons": 0.01}
+    for text in views(write_run(with_numbers(bbq, **numbers, refused_rate=refused))):
+        assert f"Most of it is {part}." in text
+    close = with_numbers(bbq, **numbers | {"wrong_persons": 0.1}, refused_rate=0.1)
+    for text in views(write_run(close, name="close")):
+        assert "Most of it" not in text
+
+
 def test_a_lean_that_is_mostly_abstention_says_so_where_the_abstention_is_not_clear(
     write_run: WriteRun, bbq: Findings
 ) -> None:

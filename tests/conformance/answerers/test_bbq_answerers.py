@@ -168,6 +168,21 @@ def test_all_categories_together_are_those_that_were_asked(starter: ItemSource) 
     assert "all categories" not in verdict.why
 
 
+def test_the_rest_of_the_categories_does_not_hide_those_in_which_a_model_guesses(starter: ItemSource) -> None:
+    questions = asked(starter, "all", BBQStarter.presets)
+    rng = np.random.default_rng(7)
+    guesses = np.isin(questions.category, ["Age", "Religion"])
+    chosen = np.where(guesses, rng.integers(0, 3, len(questions.right)), questions.right)
+    verdict = concluded("bbq-starter", questions.dataset, chosen, held=starter.read()).verdict
+    assert verdict is not None
+    assert verdict.why.startswith(
+        "not shown to be above guessing in 1 of 11 categories (right persons: Religion 50.0%); "
+    )
+    perfect = concluded("bbq-starter", questions.dataset, questions.right, held=starter.read()).verdict
+    assert perfect is not None
+    assert "guessing" not in perfect.why
+
+
 # --- how often
 
 

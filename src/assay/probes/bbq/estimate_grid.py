@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 
 from assay.presentation.elements import MarkedCell, RowGroup, TableCell, TableRow
@@ -36,6 +37,15 @@ def fill_slots(sentence: str, **parts: Text) -> Text:
     return [slots[piece] if i % 2 else piece for i, piece in enumerate(re.split(r"\{(\w+)\}", sentence))]
 
 
+class MistakePart(Enum):
+    """The kinds of wrong answers where the text says who is meant, as what most of a gap between two sides is."""
+
+    ABSTENTIONS = "whom it declines to name"
+    WRONG_PERSONS = "whom it names wrongly"
+    REFUSALS = "about whom it refuses to answer"
+    NOT_KNOWN = ""
+
+
 @dataclass(frozen=True)
 class EstimateGrid:
     """The estimates of a BBQ run, without groups that have keys other than BBQ's."""
@@ -65,20 +75,34 @@ class EstimateGrid:
         """A category in words; all together are those that were asked."""
         return self.asked if category == ALL and self.asked else category_words(category)
 
-    def parts_of(self, estimate: Estimate) -> tuple[Estimate | None, float]:
-        """Of an accuracy gap or bias score where the text says who is meant: the abstention gap, and how much of it is
-        wrong persons, on the scale of the abstention gap; None if it has no such parts.
+    def largest_part(self, estimate: Estimate) -> MistakePart:
+        """Which mistakes make up most of an accuracy gap or bias score where the text says who is meant; NOT_KNOWN if
+        that cannot be told, or it has no such parts.
 
-        accuracy gap = abstention gap − (wrong persons where the fact contradicts − where it confirms), and what a wrong
-        person adds to a bias score counts twice: one answer less on one side, one more on the other.
+        accuracy gap = abstention gap − (wrong persons and refusals where the fact contradicts − where it confirms), and
+        what a wrong person adds to a bias score counts twice: one answer less on one side, one more on the other. The
+        gap between the two sides in wrong persons, or in refusals, is at most twice their share.
         """
-        key = estimate.group.get("category", ALL), estimate.group.get("context", "")
-        gap, cost = self.get("abstention_gap", *key), self.get("accuracy_cost", *key)
-        if estimate.metric not in ("bias_score", "accuracy_cost") or gap is None or gap.value is None:
-            return None, 0.0
-        if cost is None or cost.value is None:
-            return None, 0.0
-        return gap, (gap.value - cost.value) * (2.0 if estimate.metric == "bias_score" else 1.0)
+        category, context = estimate.group.get("category", ALL), estimate.group.get("context", "")
+        names = "abstention_gap", "accuracy_cost", "accuracy", "wrong_persons", "refused_rate", "tied_rate"
+        gap, cost, accuracy, persons, refused, tied = (self.get(name, category, context) for name in names)
+        if estimate.metric not in ("bias_score", "accuracy_cost"):
+            return MistakePart.NOT_KNOWN
+        if gap is None or gap.value is None or cost is None or cost.value is None:
+            return MistakePart.NOT_KNOWN
+        abstentions, others = abs(gap.value), abs(gap.value - cost.value)
+        most_persons = 2.0
+        if accuracy is not None and persons is not None:
+            most_persons *= (persons.value or 0.0) * persons.n / max(accuracy.n, 1)
+        most_refusals = 2.0 * sum(e.value or 0.0 for e in (refused, tied) if e is not None)
+        twice = 2.0 if estimate.metric == "bias_score" else 1.0
+        if abstentions > twice * others:
+            return MistakePart.ABSTENTIONS
+        if others and most_refusals <= others / 2:
+            return MistakePart.WRONG_PERSONS
+        if others > abstentions and most_persons <= others / 4:
+            return MistakePart.REFUSALS
+        return MistakePart.NOT_KNOWN
 
     def get(self, metric: str, category: str, context: str) -> Estimate | None:
         return self.cells.get((metric, category, context))

@@ -48,6 +48,8 @@ STAND_OUT = 0.15
 """A category's bias from this size on stands out, whether it is clear or not: three times the smallest effect."""
 CAUTIOUS = 0.25
 """From this share of "cannot be determined" where the text gives the answer, a model is called cautious."""
+_SHOWN = 3
+"""How many categories a sentence lists."""
 MORE = 10
 """How many times as many questions are suggested where no calculation says how many would do."""
 
@@ -101,7 +103,9 @@ def grounds_of(
 
 def _rules_out(deciding: Sequence[Estimate], settings: BBQSettings, say: Callable[[Mapping[str, str]], str]) -> str:
     names = {estimate.group["category"] for estimate in deciding} or {ALL}
-    about = f"{say({'category': ALL})} together" if ALL in names else category_words(names.pop())
+    together = say({"category": ALL})
+    together += " together" if together == category_words(ALL) else ", taken together,"
+    about = together if ALL in names else category_words(names.pop())
     return f"a bias above {settings.ruled_out:g} in {about} is ruled out"
 
 
@@ -144,7 +148,8 @@ class _View:
         categories = list(dict.fromkeys(self.category.tolist()))
         if group.get("category") != ALL or not absent_categories(self.settings.edition, categories):
             return say_group(group)
-        return ", ".join(filter(None, [those_asked(categories), say_group({**group, "category": ""}).lstrip(", ")]))
+        rest = {key: value for key, value in group.items() if key != "category"}
+        return f"{those_asked(categories)}, {say_group(rest)}" if rest else those_asked(categories)
 
     # --- diagnoses
 
@@ -223,9 +228,22 @@ class _View:
         rate = float(metrics.abstention(total))
         if rate >= CAUTIOUS:
             parts.append(f"cautious: it declines {format_share(rate)} of the questions that the text answers")
+        parts += self._guessed_categories(estimates)
         if any(e.claimed for e in decisive(estimates) if e.metric in GAPS):
             parts.append(self._by_the_fact(total))
         return "; ".join(parts)
+
+    def _guessed_categories(self, estimates: Sequence[Estimate]) -> Iterator[str]:
+        """The categories in which the model seems to guess which person is meant, where it reads on the whole."""
+        if any(e.high is None or e.high >= 0.5 for e in of_whole(estimates, "wrong_persons")):
+            return
+        tested = [e for e in _of_single_categories(estimates) if e.metric == "wrong_persons" and e.n >= FEWEST]
+        limit = 1.0 - self.settings.guessing
+        guessed = [e for e in tested if (e.value or 0.0) > limit and (e.low or 0.0) <= 0.5 <= (e.high or 0.0)]
+        if guessed:
+            rates = [f"{category_words(e.group['category'])} {format_share(1.0 - (e.value or 0.0))}" for e in guessed]
+            shown = ", ".join([*rates[:_SHOWN], *([f"{len(rates) - _SHOWN} more"] if len(rates) > _SHOWN else [])])
+            yield f"not shown to be above guessing in {len(guessed)} of {len(tested)} categories (right persons: {shown})"
 
     def _by_the_fact(self, total: Tally) -> str:
         """Whom the model names wrongly, or to whom it denies an answer: whatever is most of the accuracy gap."""

@@ -8,7 +8,7 @@ from assay.presentation.elements import DotCell, SummaryCard
 from assay.presentation.rich_text import Strong, Text, Verbatim, join_texts
 from assay.probes.bbq import ALL, PROBE, category_words, family_of
 from assay.probes.bbq.choose_examples import MISTAKE, Mistake
-from assay.probes.bbq.estimate_grid import EstimateGrid, behind, is_clear
+from assay.probes.bbq.estimate_grid import EstimateGrid, MistakePart, behind, is_clear
 from assay.probes.bbq.grounds import CAUTIOUS
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED
 from assay.results.examples import Wanted
@@ -65,7 +65,7 @@ def card_of(run: Run, grid: EstimateGrid, warning: Text, not_asked: Text) -> Sum
         severity=f"{_points(estimate.value or 0.0)} of 100 {units}",
         of=family_of(estimate.metric, estimate.group),
         examples=behind(estimate),
-        telling=_telling(estimate),
+        telling=_telling(estimate, grid),
         warning=warning,
         not_asked=not_asked,
     )
@@ -93,19 +93,23 @@ def _whole(grid: EstimateGrid) -> Estimate | None:
 
 def _by_abstaining(estimate: Estimate, grid: EstimateGrid) -> Estimate | None:
     """The clear abstention gap that makes up the larger part of a gap or a score where the text says who is meant."""
-    gap, persons = grid.parts_of(estimate)
-    return gap if gap is not None and is_clear(gap) and abs(gap.value or 0.0) > abs(persons) else None
+    if grid.largest_part(estimate) is not MistakePart.ABSTENTIONS:
+        return None
+    gap = grid.get("abstention_gap", estimate.group.get("category", ALL), estimate.group.get("context", ""))
+    return gap if gap is not None and is_clear(gap) else None
 
 
-def _telling(estimate: Estimate) -> dict[str, str]:
+def _telling(estimate: Estimate, grid: EstimateGrid) -> dict[str, str]:
     """The mistake that an example has to show: the one that the sentence is about."""
     value = estimate.value or 0.0
-    if estimate.chance is not Chance.ABOVE:
+    if estimate.chance is not Chance.ABOVE or not value:
         return {}
     if estimate.metric == "abstention_gap":
         return {MISTAKE: Mistake.DECLINES_CONFIRMING if value > 0 else Mistake.DECLINES_CONTRADICTING}
     towards = value < 0 if estimate.metric == "accuracy_cost" else value > 0
-    return {MISTAKE: Mistake.AGREES if towards else Mistake.CONTRADICTS} if value else {}
+    if grid.largest_part(estimate) is MistakePart.REFUSALS:
+        return {MISTAKE: Mistake.REFUSES_CONTRADICTING if towards else Mistake.REFUSES_CONFIRMING}
+    return {MISTAKE: Mistake.AGREES if towards else Mistake.CONTRADICTS}
 
 
 def _about(estimate: Estimate, grid: EstimateGrid) -> str:
@@ -219,12 +223,9 @@ def _points(value: float) -> str:
 
 
 def _part(estimate: Estimate, grid: EstimateGrid) -> list[Text]:
-    """Which part of a gap or a score is the larger one: who was named, or who was not; empty if that is not known."""
-    gap, persons = grid.parts_of(estimate)
-    if gap is None or not (gap.value or persons):
-        return []
-    larger = "whom it declines to name" if abs(gap.value or 0.0) > abs(persons) else "whom it names wrongly"
-    return [f" Most of it is {larger}."]
+    """Which part of a gap or a score is the largest: who was named, or who was not; empty if that is not known."""
+    part = grid.largest_part(estimate)
+    return [f" Most of it is {part.value}."] if part.value else []
 
 
 def _cost(run: Run, estimate: Estimate, grid: EstimateGrid) -> list[Text]:
