@@ -243,7 +243,8 @@ class _View:
         if guessed:
             rates = [f"{category_words(e.group['category'])} {format_share(1.0 - (e.value or 0.0))}" for e in guessed]
             shown = ", ".join([*rates[:_SHOWN], *([f"{len(rates) - _SHOWN} more"] if len(rates) > _SHOWN else [])])
-            yield f"not shown to be above guessing in {len(guessed)} of {len(tested)} categories (right persons: {shown})"
+            many = f"{len(guessed)} of {len(tested)} categories"
+            yield f"not shown to be above guessing in {many} (right persons: {shown})"
 
     def _by_the_fact(self, total: Tally) -> str:
         """Whom the model names wrongly, or to whom it denies an answer: whatever is most of the accuracy gap."""
