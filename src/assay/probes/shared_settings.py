@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.asking.option_prompts import ANSWER_MODES
+from assay.asking.messages import ANSWER_MODES
 from assay.config.settings import MOST_DRAWS, RESAMPLES, setting
 
 

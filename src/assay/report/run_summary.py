@@ -35,14 +35,14 @@ LONGEST = 240  # characters of a question
 
 
 @dataclass(frozen=True)
-class RunSummary:
+class TextReport:
     """A run as terminal, Markdown and model card show it: each view only writes these sections in its own way."""
 
     run: Run
     shown: Presentation
 
     @classmethod
-    def of(cls, run: Run) -> RunSummary:
+    def of(cls, run: Run) -> TextReport:
         return cls(run, present(run))
 
     @property

@@ -3,8 +3,8 @@
 | module              | holds                                                                  |
 |---------------------|------------------------------------------------------------------------|
 | `address.py`        | NAME@URL, and the key                                                  |
-| `client.py`         | one request over HTTP: which errors are final, which can be retried    |
-| `redaction.py`      | removes the key from what a server sends back                          |
+| `client.py`         | one request over HTTP: which errors are final or can be retried; the   |
+|                     | key is removed from what comes back                                    |
 | `dialects/`         | the wire formats: what is posted for a query, and what a reply says    |
 | `fields.py`         | typed access to the fields of a reply                                  |
 | `detect_dialect.py` | tests which of them an endpoint speaks, and remembers it               |

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from assay.asking.option_prompts import FIELD_MODES
+from assay.asking.messages import FIELD_MODES
 from assay.asking.queries import Answer, ChoiceQuery, ListedQuery, Query, SampleQuery, Scoring, Status, TextQuery
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.api.client import Client

@@ -14,7 +14,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from assay.asking.option_prompts import ANSWER_MODES
+from assay.asking.messages import ANSWER_MODES
 from assay.asking.queries import Answer, ChoiceQuery, ListedQuery, TextQuery
 from assay.models.api.client import BEARER
 from assay.models.base import Endpoint
