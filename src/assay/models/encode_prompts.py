@@ -177,7 +177,7 @@ class PromptEncoder(ColumnEncoder):
             return rendered(fixed, self._tokenizer.special_tokens_map, contents)
         except (AssayError, OSError):
             raise
-        except Exception as error:  # a TemplateError; or what the folder has for a template is none
+        except Exception as error:  # it fails; or what the folder has for a template is none
             problem = f"the chat template of {self.name} cannot be used: {first_line(error)}"
             raise ModelError(problem, "Ask it without its template: --set chat=off.", code="bad-template") from error
 

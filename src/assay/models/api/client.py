@@ -20,7 +20,7 @@ import re
 import time
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -60,12 +60,8 @@ _REMEDIES = {
     404: "Check the model's name and the address: it usually ends in /v1. See `assay doctor --model api:NAME@URL`.",
 }
 
-
-class Posted(NamedTuple):
-    """What came back: the JSON object, and the software of the server as its header names it."""
-
-    content: dict[str, Any]
-    server: str
+Posted = tuple[dict[str, Any], str]
+"""What came back: the JSON object, and the software of the server as its header names it."""
 
 
 class Client:
@@ -155,7 +151,7 @@ class Client:
                 await http.aclose()
         received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
         reply = self._judged(response.status, received, bytes(content).decode(errors="replace"))
-        return Posted(reply, self._redaction.text(received.get("server", ""))[:LONGEST_NAME])
+        return reply, self._redaction.text(received.get("server", ""))[:LONGEST_NAME]
 
     def _with_key(self, headers: Mapping[str, str]) -> dict[bytes | str, bytes | str]:
         return {name: text.replace(KEY, self._key) for name, text in headers.items() if self._key or KEY not in text}
