@@ -168,7 +168,7 @@ class PromptEncoder(ColumnEncoder):
 
     def _render(self, conversations: Sequence[Sequence[Message]], *, parts: bool) -> list[str]:
         contents = [
-            [{"role": role, "content": _parts(text) if parts else text} for role, text in turns]
+            [{"role": role, "content": [{"type": "text", "text": text}] if parts else text} for role, text in turns]
             for turns in conversations
         ]
         try:
@@ -208,10 +208,6 @@ def _blanks(dialogues: StringColumn | None, chat: bool, rows: int) -> list[str]:
         return [""] * rows
     of_value = [" " if Dialogue.of_text(text).begun else "" for text in dialogues.values]
     return [of_value[index] for index in dialogues.index.tolist()]
-
-
-def _parts(message: str) -> list[dict[str, str]]:
-    return [{"type": "text", "text": message}]
 
 
 def _holds(text: str, message: str) -> bool:

@@ -6,7 +6,6 @@
 | `client.py`         | one request over HTTP: which errors are final or can be retried; the   |
 |                     | key is removed from what comes back                                    |
 | `dialects/`         | the wire formats: what is posted for a query, and what a reply says    |
-| `fields.py`         | typed access to the fields of a reply                                  |
 | `detect_dialect.py` | tests which of them an endpoint speaks, and remembers it               |
 
 Here queries become calls, and replies answers. The engine handles retries, concurrency, the journal and the budget.
@@ -25,8 +24,7 @@ from assay.asking.queries import Answer, ChoiceQuery, ListedQuery, Query, Sample
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.api.address import Address
 from assay.models.api.client import Client
-from assay.models.api.dialects import ECHO, LISTED_MODES, Dialect, dialect_for
-from assay.models.api.fields import billed, served_by
+from assay.models.api.dialects import ECHO, LISTED_MODES, Dialect, billed, dialect_for, served_by
 from assay.models.base import (
     Endpoint,
     EndpointRequest,

@@ -27,7 +27,6 @@ from urllib.request import getproxies, proxy_bypass
 from assay.errors import ModelError, how_to_install, require_package
 from assay.files.decoding import json_value
 from assay.models.api.address import is_local, key_of
-from assay.models.api.fields import LONGEST_NAME
 from assay.models.base import RetryableError
 from assay.version import __version__
 
@@ -46,6 +45,9 @@ LONGEST_PAUSE = 366 * 86_400.0
 """The most seconds that a server can ask for; more mean the same."""
 LONGEST_WORDS = 300
 """The most characters shown of a server's message."""
+
+LONGEST_NAME = 200
+"""The most characters kept of a name that a server gives itself, its model or the model's version."""
 
 KEY = "{key}"
 """What stands for the key in a dialect's headers."""

@@ -25,9 +25,14 @@ from assay.models.api.dialects import (
     Dialect,
     DialectTest,
     UnsupportedError,
+    billed,
+    first_choice,
     log_probability,
+    number_at,
+    object_at,
+    objects_at,
+    text_at,
 )
-from assay.models.api.fields import billed, first_choice, number_at, object_at, objects_at, text_at
 from assay.models.base import Endpoint
 
 if TYPE_CHECKING:
