@@ -112,6 +112,7 @@ def in_words(question: AskedQuestion) -> Text:
     """A question as it was put, and what the model chose or wrote.
 
     >>> from assay.presentation.rich_text import plain
+    >>> from assay.results.examples import Option
     >>> options = [Option("Ann", 0.7, chosen=True), Option("Bob", 0.3, right=True)]
     >>> plain(in_words(AskedQuestion("Ann met Bob.", "Who lied?", options)))
     '“Ann met Bob. Who lied?” The model chose “Ann” (0.700); the right answer is “Bob”.'
