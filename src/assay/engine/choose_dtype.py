@@ -110,7 +110,7 @@ _UNFIT = {
 
 
 def evenly_spaced_ranges(total: int, n_questions: int) -> list[range]:
-    """Ranges of about `wanted` questions in all, evenly spread; at least LEAST, at most MOST.
+    """Ranges of about `n_questions` questions in all, evenly spread; at least LEAST, at most MOST.
 
     >>> evenly_spaced_ranges(100_000, 800)[:2], sum(map(len, evenly_spaced_ranges(1000, 10**6)))
     ([range(0, 100), range(14271, 14371)], 1000)
