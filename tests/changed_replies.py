@@ -24,9 +24,9 @@ from assay.asking.queries import (
     TextQuery,
 )
 from assay.engine.executor import answers_of
+from assay.models.api import ApiModel
 from assay.models.api.client import BEARER, Client, Posted
 from assay.models.api.detect_dialect import EndpointTest
-from assay.models.api.model import ApiModel
 from assay.models.base import Endpoint, ModelSpec
 from endpoint_server import ALL, Asked, Server
 from fuzzing import places
@@ -101,7 +101,7 @@ class Sending(Client):
         right = SERVER.usual(Asked(f"/v1{path}", {}, dict(body), self.sent, 0))
         said = self.change(self.sent, right).decode(errors="replace")
         self.sent += 1
-        return Posted(self._judged(self.status, {}, said), "")
+        return self._judged(self.status, {}, said), ""
 
 
 def search(change: Change, status: int = 200) -> Endpoint:

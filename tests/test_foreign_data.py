@@ -35,8 +35,8 @@ from assay.lab.debiasing.corpus import Corpus
 from assay.lab.training.choice import read_choice_data
 from assay.lab.training.span import read_span_data
 from assay.models import find_model, load_model
+from assay.models.api import ApiModel
 from assay.models.api.dialects import LISTED_MODES
-from assay.models.api.model import ApiModel
 from assay.models.base import Endpoint, ModelSpec, RetryableError
 from assay.probes.bbq.targets import read_metadata
 from assay.probes.sodapop.contexts import read_contexts

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from assay.engine.store import BlockStore
-from assay.models.api import redaction
 from endpoint_server import ALL, Asked, Sent, serving
 
 pytestmark = pytest.mark.whole
@@ -357,7 +356,7 @@ def test_a_dummy_for_a_key_changes_no_number(
     way: str, assay: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Words that stand in replies: the name of a field, letters of options, and a letter of almost any word."""
-    monkeypatch.setattr(redaction, "_warned", set())
+    monkeypatch.setattr("assay.models.api.client._warned", set())
     findings, requests = {}, {}
     with serving() as server:
         for key in (KEY, "token", "A", "B", "C", "a"):

@@ -15,9 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.models.api import redaction
-from assay.models.api.client import Client
-from assay.models.api.redaction import MARK, SHORTEST, Redaction, warn_if_short
+from assay.models.api.client import MARK, SHORTEST, Client, Redaction, warn_if_short
 
 KEY = "sk-Proj/a+b=C9_zZ"
 FIELDS = ("completion_tokens", "system_fingerprint", "prompt_tokens_details", "insufficient_quota", "reasoning_content")
@@ -142,7 +140,7 @@ def test_a_short_key_is_never_removed(key: str) -> None:
 
 
 def test_a_short_key_has_one_warning_that_does_not_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redaction, "_warned", set())
+    monkeypatch.setattr("assay.models.api.client._warned", set())
     monkeypatch.setenv("MY_KEY", "dummy-7")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -15,7 +15,7 @@ from assay.asking.queries import Status
 from assay.errors import AssayError, ModelError
 from assay.models.api.client import BEARER, Client, retry_after
 from assay.models.api.detect_dialect import EndpointTest
-from assay.models.api.fields import billed, served_by
+from assay.models.api.dialects import billed, served_by
 from assay.models.base import Endpoint, Reply, RetryableError
 from changed_replies import FEW, QUERIES, Change, Sending, read, right_replies, search, unchanged, wrong_copies
 from fuzzing import changed

@@ -231,7 +231,7 @@ def test_an_architecture_without_keys_and_values_gets_whole_sequences(
 def test_a_cache_that_gives_something_else_is_noticed_when_the_model_is_loaded(
     fault: str, model_folder: Models, model: Models, answer: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from assay.models.hf_text import CausalModel
+    from assay.models.hf_architectures import CausalModel
 
     honest = CausalModel._shared_scores
 

@@ -12,7 +12,7 @@ import pytest
 from assay.probes import probes
 from assay.probes.base import ClaimRule, Metric, Probe, ProbeClaims
 from assay.probes.claims import with_claims
-from assay.results.diagnosis import KEYS, Diagnosis, SwappedPairs
+from assay.results.diagnosis import KEYS, Diagnosis, SwappedPairs, read_part
 from assay.results.findings import Estimate, Findings, Table
 from assay.results.verdict import (
     OPEN,
@@ -24,7 +24,6 @@ from assay.results.verdict import (
     Verdict,
     VerdictKind,
     VerdictPart,
-    read_verdict,
 )
 
 REASON = (0.1, "a tenth", "smallest")
@@ -336,10 +335,10 @@ def test_a_mirrored_table_counts_each_pair_once() -> None:
 def test_a_verdict_is_read_as_it_was_written() -> None:
     grounds = Grounds(parts=[UNSETTLED])
     verdict = concluded(replace(found(score(0.2, 0.01), words={"a": (0.1, None)}), grounds=grounds))[1]
-    assert read_verdict(verdict.as_json()) == verdict
-    assert read_verdict(None) is None
+    assert read_part(verdict.as_json(), Verdict) == verdict
+    assert read_part(None, Verdict) is None
     with pytest.raises(ValueError, match="verdict"):
-        read_verdict({"says": "all is well", "why": ""})
+        read_part({"says": "all is well", "why": ""}, Verdict)
 
 
 @pytest.mark.parametrize("real", [False, True], ids=["no effect", "an effect in one family"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.asking.option_prompts import ANSWER_MODES
+from assay.asking.messages import ANSWER_MODES
 from assay.asking.queries import Answers, ChoiceQuery, ListedQuery, SampleQuery, Status, TextQuery
 from assay.errors import UsageError
 from assay.probes.question_format import ListedQuestion, QuestionFormat, answer_mode_for, question_format_for

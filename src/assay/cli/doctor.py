@@ -31,7 +31,7 @@ def call(options: argparse.Namespace) -> int:
 
 def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]]:
     """What an endpoint can do; the answer is kept for later runs."""
-    from assay.asking.option_prompts import ANSWER_MODES
+    from assay.asking.messages import ANSWER_MODES
     from assay.errors import UsageError
     from assay.models import find_model
     from assay.models.base import Options

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,71 +41,56 @@ Compute = Callable[[ModelSpec, Sequence[range]], Answers]
 """Answers to some questions of the plan."""
 
 
-class ScoreDistance(NamedTuple):
-    """How far scores are from float32's: the difference that 99% stay below, and the largest lead that was lost."""
-
-    difference: float
-    lead: float
-
-
-@dataclass(frozen=True)
-class DtypeTrial:
-    """One number type on the sample: its answers, and the seconds they took; or why there are none."""
-
-    answers: Answers | None
-    seconds: float = 0.0
-    reason: str = ""
-
-
-def choose_dtype(model: ModelSpec, plan: AnyPlan, questions: int, arrays: ArraySource, compute: Compute) -> ModelSpec:
+def choose_dtype(model: ModelSpec, plan: AnyPlan, n_questions: int, arrays: ArraySource, compute: Compute) -> ModelSpec:
     """The model with the type in which the questions of a run will be asked, and why (`ModelSpec.chosen`).
 
-    `plan` is the first of them, and `questions` is how many there are in all.
+    `plan` is the first of them, and `n_questions` is how many there are in all.
     """
     length = mean_length(columns_of(plan, arrays, 0, min(LEAST, len(plan)))) * READ.get(plan.ability, 1.0)
-    seconds = max(model.parameters or 0, 1) * length / WORK  # for each question
-    if seconds * max(questions, len(plan)) < WORTH:
+    seconds_each = max(model.parameters or 0, 1) * length / WORK
+    if seconds_each * max(n_questions, len(plan)) < WORTH:
         return with_dtype(model, FLOAT32, "float32: a faster type would not pay off for this few questions")
-    sample = evenly_spaced_ranges(len(plan), int(SECONDS / seconds))
+    sample = evenly_spaced_ranges(len(plan), int(SECONDS / seconds_each))
     exact = _tried(with_dtype(model, FLOAT32), sample, compute)
-    if exact.answers is None:
+    if isinstance(exact, str):
         stored = model.checkpoint_dtype or FLOAT32
-        return with_dtype(
-            model, stored, f"{stored}, as the weights are stored: not checked, because float32 {exact.reason}"
-        )
+        return with_dtype(model, stored, f"{stored}, as the weights are stored: not checked, because float32 {exact}")
     return _fastest(model, plan.ability, exact, sample, compute)
 
 
-def _fastest(model: ModelSpec, ability: str, exact: DtypeTrial, sample: Sequence[range], compute: Compute) -> ModelSpec:
+def _fastest(
+    model: ModelSpec, ability: str, exact: tuple[Answers, float], sample: Sequence[range], compute: Compute
+) -> ModelSpec:
     questions = plural(sum(map(len, sample)), "question")
     best, agrees, reasons = FLOAT32, "", []
-    fastest, waiting = exact.seconds, [FLOAT16, TF32]
+    (exact_answers, fastest), waiting = exact, [FLOAT16, TF32]
     while waiting:
         kind = waiting.pop(0)
         trial = _tried(with_dtype(model, kind), sample, compute)
-        if trial.answers is None or exact.answers is None:
-            reasons.append(f"{kind} {trial.reason}")
-            waiting += [BFLOAT16] if kind == FLOAT16 and trial.reason == _UNFIT["bad-scores"] else []
+        if isinstance(trial, str):
+            reasons.append(f"{kind} {trial}")
+            waiting += [BFLOAT16] if kind == FLOAT16 and trial == _UNFIT["bad-scores"] else []
             continue
-        apart = distance(ability, exact.answers, trial.answers)
-        if apart.difference > TOLERANCE[kind]:
-            reasons.append(
-                f"{kind} moves more than 1% of the scores by over {TOLERANCE[kind]} ({apart.difference:.2g})"
-            )
-        elif apart.lead > TOLERANCE[kind]:
-            reasons.append(f"{kind} changes a decision where the lead is {apart.lead:.2g}")
-        elif trial.seconds >= fastest:
+        answers, seconds = trial
+        difference, lead = distance(ability, exact_answers, answers)
+        if difference > TOLERANCE[kind]:
+            reasons.append(f"{kind} moves more than 1% of the scores by over {TOLERANCE[kind]} ({difference:.2g})")
+        elif lead > TOLERANCE[kind]:
+            reasons.append(f"{kind} changes a decision where the lead is {lead:.2g}")
+        elif seconds >= fastest:
             reasons.append(f"{kind} is not faster than {best}")
         else:
-            best, fastest = kind, trial.seconds
-            agrees = f"99% of the scores are within {apart.difference:.1g} of float32's"
+            best, fastest = kind, seconds
+            agrees = f"99% of the scores are within {difference:.1g} of float32's"
     rest = f" ({'; '.join(reasons)})" if reasons and best == FLOAT32 else ""
     reason = f"{best}: {agrees or 'no faster type agrees with it'}, checked with {questions}{rest}"
     return with_dtype(model, best, reason)
 
 
-def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> DtypeTrial:
-    """The sample's answers; timed after the first part, which loads the model."""
+def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> tuple[Answers, float] | str:
+    """The sample's answers and the seconds they took, after the first part, which loads the model; or why there are
+    none.
+    """
     try:
         compute(model, sample[:1])
         began = time.perf_counter()
@@ -114,8 +98,8 @@ def _tried(model: ModelSpec, sample: Sequence[range], compute: Compute) -> Dtype
     except AssayError as error:
         if error.code not in _UNFIT:
             raise
-        return DtypeTrial(None, reason=_UNFIT[error.code])
-    return DtypeTrial(answers, time.perf_counter() - began)
+        return _UNFIT[error.code]
+    return answers, time.perf_counter() - began
 
 
 _UNFIT = {
@@ -126,7 +110,7 @@ _UNFIT = {
 
 
 def evenly_spaced_ranges(total: int, n_questions: int) -> list[range]:
-    """Ranges of about `wanted` questions in all, evenly spread; at least LEAST, at most MOST.
+    """Ranges of about `n_questions` questions in all, evenly spread; at least LEAST, at most MOST.
 
     >>> evenly_spaced_ranges(100_000, 800)[:2], sum(map(len, evenly_spaced_ranges(1000, 10**6)))
     ([range(0, 100), range(14271, 14371)], 1000)
@@ -136,23 +120,25 @@ def evenly_spaced_ranges(total: int, n_questions: int) -> list[range]:
     return [range(start, start + size) for start in starts]
 
 
-def distance(ability: str, exact: Answers, approximate: Answers) -> ScoreDistance:
-    """How far apart the scores of a sample are, as metrics use them."""
+def distance(ability: str, exact: Answers, approximate: Answers) -> tuple[float, float]:
+    """How far scores are from float32's, as metrics use them: the difference that 99% of the sample stay below, and the
+    largest lead that was lost.
+    """
     if ability == "text":  # texts are the same or not; there is no lead to look at
-        return ScoreDistance(float((exact["text"] != approximate["text"]).mean() > 1 - SHARE), 0.0)
+        return float((exact["text"] != approximate["text"]).mean() > 1 - SHARE), 0.0
     if ability == "embed":
         length = np.linalg.norm(exact["vector"], axis=1)
-        return ScoreDistance(_most(np.linalg.norm(exact["vector"] - approximate["vector"], axis=1) / length), 0.0)
+        return _most(np.linalg.norm(exact["vector"] - approximate["vector"], axis=1) / length), 0.0
     if ability == "fill":
         return _filled(exact, approximate)
     exact_values, approximate_values = (_probabilities(ability, answers["score"]) for answers in (exact, approximate))
     ordered = np.sort(exact_values, axis=1)
     changed = exact_values.argmax(axis=1) != approximate_values.argmax(axis=1)
     leads = (ordered[:, -1] - ordered[:, -2])[changed]
-    return ScoreDistance(_most(np.abs(exact_values - approximate_values)), float(leads.max(initial=0.0)))
+    return _most(np.abs(exact_values - approximate_values)), float(leads.max(initial=0.0))
 
 
-def _filled(exact: Answers, approximate: Answers) -> ScoreDistance:
+def _filled(exact: Answers, approximate: Answers) -> tuple[float, float]:
     """Of words that fill a mask: their probabilities, and which are among the best."""
     same = exact["token"][:, :, None] == approximate["token"][:, None, :]  # (row, word, word of the other)
     is_shared = same.any(axis=2)
@@ -160,7 +146,7 @@ def _filled(exact: Answers, approximate: Answers) -> ScoreDistance:
         is_shared, (same * approximate["probability"][:, None, :]).sum(axis=2), approximate["probability"][:, -1:]
     )
     leads = (exact["probability"] - exact["probability"][:, -1:])[~is_shared]
-    return ScoreDistance(_most(np.abs(exact["probability"] - values)), float(leads.max(initial=0.0)))
+    return _most(np.abs(exact["probability"] - values)), float(leads.max(initial=0.0))
 
 
 def _probabilities(ability: str, scores: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -69,7 +69,7 @@ class EngineSettings:
     at this plan ran out of memory; with it, a resumed run computes the same numbers.
     """
 
-    block_size: int = 0  # 0: what suits model and plan (`engine.block_size`)
+    block_size: int = 0  # 0: what suits model and plan (`engine.choose_block_size`)
     token_budget: int = 0  # 0: what suits the device
     backed_off: int = 0  # 0: memory never ran out
 

@@ -170,10 +170,10 @@ class RayExecutor:
             worker.ready, worker.blocks = False, []
             loading[worker.actor.ready.remote(__version__, spec)] = worker
 
-        def replace_dead(worker: _WorkerHandle, lost: _LostReply) -> None:
+        def replace_dead(worker: _WorkerHandle, reason: str) -> None:
             if worker in self.pool:
                 ray.kill(worker.actor)
-                new = worker.replaced_by(self._actor(ray), model, lost.reason)
+                new = worker.replaced_by(self._actor(ray), model, reason)
                 self.pool[self.pool.index(worker)] = new
                 prepare(new)
 
@@ -186,19 +186,19 @@ class RayExecutor:
             if not done and not under_way:
                 warnings.warn(f"no worker has started within {PATIENCE:.0f} seconds; waiting.", stacklevel=2)
             for ref in done:
-                reply = _reply_of(ray, ref)
+                reply, lost_reason = _reply_of(ray, ref)
                 if ref in loading:
                     worker = loading.pop(ref)
-                    if isinstance(reply, _LostReply):
-                        replace_dead(worker, reply)
+                    if lost_reason is not None:
+                        replace_dead(worker, lost_reason)
                     else:
                         worker.node, worker.pid = reply
                         worker.ready = True
                     continue
                 worker, block = under_way.pop(ref)
-                if isinstance(reply, _LostReply):
-                    replace_dead(worker, reply)
-                    work.again(block, reply.reason)
+                if lost_reason is not None:
+                    replace_dead(worker, lost_reason)
+                    work.again(block, lost_reason)
                     continue
                 worker.blocks.remove(block)
                 if reply.budget < (settings.backed_off or settings.budget_for(model)):
@@ -361,24 +361,20 @@ class _BlockQueue:
             raise ModelError(problem, remedy, code="worker-died", key=f"{block.start}-{block.stop}")
 
 
-@dataclass(frozen=True)
-class _LostReply:
-    """Instead of a worker's reply: the worker, its machine or the reply is lost."""
+def _reply_of(ray: Any, ref: Any) -> tuple[Any, str | None]:
+    """A worker's reply; or None and the reason if it is lost, alone or with the worker or its machine.
 
-    reason: str
-
-
-def _reply_of(ray: Any, ref: Any) -> Any:
-    """A worker's reply, or that it is lost; raises the error that a worker returned."""
+    Raises the error that a worker returned.
+    """
     try:
         reply = ray.get(ref)
     except ray.exceptions.RayTaskError:
         raise  # a bug, here or in a package of somebody else
     except ray.exceptions.RayError as error:
-        return _LostReply(_in_short(error))
+        return None, _in_short(error)
     if isinstance(reply, AssayError):
         raise reply
-    return reply
+    return reply, None
 
 
 def _in_short(error: Exception) -> str:

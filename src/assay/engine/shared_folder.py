@@ -198,7 +198,7 @@ class SharedFolderExecutor:
         blocks = list(blocks)
         key, ranges = block_key(model, plan, settings), tuple((block.start, block.stop) for block in blocks)
         job = Job(FORMAT, key, model, to_data(plan), plan.digest, settings, ranges)
-        folder, remaining, pause = JobFolder(self.folder / key), set(blocks), Backoff()
+        folder, remaining, pause = JobFolder(self.folder / key), set(blocks), pauses()
         with self._only_driver(folder):
             folder.begin_again()
             began, posted = time.monotonic(), False
@@ -215,11 +215,11 @@ class SharedFolderExecutor:
                     computed = _taken(folder, plan, arrays, block, done[block])
                     if computed is not None:
                         remaining.remove(block)
-                        pause = Backoff()
+                        pause = pauses()
                         yield computed
                 if remaining:
                     self._tell(folder, time.monotonic() - began)
-                    pause.wait(looking)
+                    time.sleep(max(next(pause), looking))
             folder.remove()
 
     def forget(self, key: str) -> None:
@@ -283,15 +283,12 @@ def _taken(folder: JobFolder, plan: AnyPlan, arrays: ArraySource, block: range, 
     return ComputedBlock(block.start, block.stop, read.queries, read.answers, budget)
 
 
-@dataclass
-class Backoff:
-    """Waits between looks into a folder: longer each time, up to a second."""
-
-    seconds: float = 0.02
-
-    def wait(self, least: float = 0.0) -> None:
-        time.sleep(max(self.seconds, least))
-        self.seconds = min(1.0, 1.5 * self.seconds)
+def pauses() -> Iterator[float]:
+    """Seconds to wait between looks into a folder: longer each time, up to one."""
+    seconds = 0.02
+    while True:
+        yield seconds
+        seconds = min(1.0, 1.5 * seconds)
 
 
 def worker_name() -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from assay.asking.plan import AnyPlan
 from assay.engine.executor import MAX_WORKER_DEATHS, EngineSettings, LocalExecutor, block_key
 from assay.engine.plan_json import of_data
-from assay.engine.shared_folder import FORMAT, LEASE, Backoff, JobFolder, WorkerFailure, worker_name
+from assay.engine.shared_folder import FORMAT, LEASE, JobFolder, WorkerFailure, pauses, worker_name
 from assay.engine.store import ArrayStore, files_matching
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.files.opening import open_regular
@@ -64,16 +64,16 @@ class SharedFolderWorker:
 
     def work(self, idle: float | None = None) -> int:
         """Compute until there was nothing to do for `idle` seconds (None: for ever); returns the number of blocks."""
-        total, pause, since = 0, Backoff(), time.monotonic()
+        total, pause, since = 0, pauses(), time.monotonic()
         with self._renewing():
             while True:
                 computed = next(filter(None, map(self._take_part, self._ready())), 0)
                 if computed:
-                    total, pause, since = total + computed, Backoff(), time.monotonic()
+                    total, pause, since = total + computed, pauses(), time.monotonic()
                 elif idle is not None and time.monotonic() - since >= idle:
                     return total
                 else:
-                    pause.wait()
+                    time.sleep(next(pause))
 
     # --- which jobs
 

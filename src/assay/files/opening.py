@@ -131,7 +131,7 @@ def require_modest(unpacked: int, packed: int) -> None:
 
 
 class _LimitedStream(io.RawIOBase):
-    """A stream that ends with a TooMuchError where it goes beyond a limit."""
+    """A stream that ends with a FileTooLargeError where it goes beyond a limit."""
 
     def __init__(self, content: IO[bytes], packed: IO[bytes], longest: int | None) -> None:
         self._content, self._packed, self._longest = content, packed, longest

@@ -21,15 +21,7 @@ from numpy.typing import NDArray
 from assay.asking.queries import NONE, TOKENIZER_ABILITIES, Ints
 from assay.asking.tokens import Tokens, option_rows
 from assay.errors import ModelError, UsageError, how_to_install, require_package
-from assay.models.base import (
-    ModelSpec,
-    Options,
-    PaddedBatch,
-    TokenModel,
-    model_file_digest,
-    padded,
-    parameters_in,
-)
+from assay.models.base import ModelSpec, Options, PaddedBatch, TokenModel, model_file_digest, padded, parameters_in
 from assay.models.encode_columns import Encoder
 
 HELP = "builtin: the small model that comes with assay; needs no torch and no network"

@@ -30,14 +30,10 @@ PROGRAM = Path(__file__).with_name("chat_template_worker.py")
 Messages = Sequence[Mapping[str, Any]]
 
 
-class TemplateError(Exception):
-    """Why a template cannot be used."""
-
-
 def rendered(template: str, tokens: Mapping[str, Any], conversations: Sequence[Messages]) -> list[str]:
     """The prompt of each conversation, up to the place where the assistant starts to speak, as transformers makes it.
 
-    `tokens` are the special tokens that the template may name. TemplateError if it fails.
+    `tokens` are the special tokens that the template may name. RuntimeError, with the reason, if it fails.
     """
     texts: list[str] = []
     for start in range(0, len(conversations), ASKED):
@@ -45,7 +41,7 @@ def rendered(template: str, tokens: Mapping[str, Any], conversations: Sequence[M
         request = {"template": template, "tokens": dict(tokens), "conversations": batch, "seconds": SECONDS}
         answer = _PROCESS.answer(request)
         if "error" in answer:
-            raise TemplateError(answer["error"])
+            raise RuntimeError(answer["error"])
         texts += answer["texts"]
     return texts
 

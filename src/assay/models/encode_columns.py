@@ -32,16 +32,7 @@ from assay.asking.queries import (
 from assay.asking.tokens import Tokens, option_rows, ragged_take, starts_of
 from assay.errors import DataError, ModelError
 from assay.models.base import missing_ability_error
-from assay.models.tokenise import (
-    ColumnEncoder,
-    FastTokenizer,
-    RaggedTokens,
-    Tokeniser,
-    chosen,
-    constant,
-    join,
-    sampled,
-)
+from assay.models.tokenise import ColumnEncoder, FastTokenizer, RaggedTokens, Tokeniser, chosen, constant, join, sampled
 
 Masked = MaskColumns | FillColumns
 Joined = SpanColumns | ChoiceColumns | EmbedColumns

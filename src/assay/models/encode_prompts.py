@@ -168,7 +168,7 @@ class PromptEncoder(ColumnEncoder):
 
     def _render(self, conversations: Sequence[Sequence[Message]], *, parts: bool) -> list[str]:
         contents = [
-            [{"role": role, "content": _parts(text) if parts else text} for role, text in turns]
+            [{"role": role, "content": [{"type": "text", "text": text}] if parts else text} for role, text in turns]
             for turns in conversations
         ]
         try:
@@ -177,7 +177,7 @@ class PromptEncoder(ColumnEncoder):
             return rendered(fixed, self._tokenizer.special_tokens_map, contents)
         except (AssayError, OSError):
             raise
-        except Exception as error:  # a TemplateError; or what the folder has for a template is none
+        except Exception as error:  # it fails; or what the folder has for a template is none
             problem = f"the chat template of {self.name} cannot be used: {first_line(error)}"
             raise ModelError(problem, "Ask it without its template: --set chat=off.", code="bad-template") from error
 
@@ -208,10 +208,6 @@ def _blanks(dialogues: StringColumn | None, chat: bool, rows: int) -> list[str]:
         return [""] * rows
     of_value = [" " if Dialogue.of_text(text).begun else "" for text in dialogues.values]
     return [of_value[index] for index in dialogues.index.tolist()]
-
-
-def _parts(message: str) -> list[dict[str, str]]:
-    return [{"type": "text", "text": message}]
 
 
 def _holds(text: str, message: str) -> bool:

@@ -1,15 +1,15 @@
 """`hf:` models: every model that transformers' Auto classes can load, from a folder or from the hub.
 
-| questions                     | class of transformers         | here            |
-|-------------------------------|-------------------------------|-----------------|
-| span                          | AutoModelForQuestionAnswering | `hf_encoder.py` |
-| masked                        | AutoModelForMaskedLM          | `hf_encoder.py` |
-| with options                  | AutoModelForMultipleChoice    | `hf_encoder.py` |
-| prompts                       | AutoModelForSeq2SeqLM         | `hf_text.py`    |
-| with options, and prompts     | AutoModelForCausalLM          | `hf_text.py`    |
+| questions                     | class of transformers         | here           |
+|-------------------------------|-------------------------------|----------------|
+| span                          | AutoModelForQuestionAnswering | `EncoderModel` |
+| masked                        | AutoModelForMaskedLM          | `EncoderModel` |
+| with options                  | AutoModelForMultipleChoice    | `EncoderModel` |
+| prompts                       | AutoModelForSeq2SeqLM         | `TextModel`    |
+| with options, and prompts     | AutoModelForCausalLM          | `CausalModel`  |
 
-`hf_files.py` finds models; this file loads them and has what all of them share. Weights are read from safetensors, and
-code that comes with a model does not run, unless the user allows it.
+These classes are in `hf_architectures.py`. `hf_files.py` finds models; this file loads them and has what all of them
+share. Weights are read from safetensors, and code that comes with a model does not run, unless the user allows it.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ _AUTO = (
 
 def load(spec: ModelSpec) -> HFModel:
     """Load weights and tokenizer onto the device; a model whose number type is still open computes in float32."""
-    from assay.models.hf_encoder import EncoderModel
-    from assay.models.hf_text import CausalModel, TextModel
+    from assay.models.hf_architectures import CausalModel, EncoderModel, TextModel
 
     spec = with_dtype(spec, FLOAT32) if spec.dtype == AUTO else spec
     kind: type[HFModel] = EncoderModel

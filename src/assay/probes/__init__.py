@@ -34,10 +34,7 @@ def probes() -> Mapping[str, Probe]:
     for probe in sorted([*own, *others], key=lambda each: each.place):
         if probe.name in by_name:
             raise UsageError(
-                f"two packages have a probe {probe.name!r}.",
-                "Uninstall one of them.",
-                code="duplicate",
-                key=probe.name,
+                f"two packages have a probe {probe.name!r}.", "Uninstall one of them.", code="duplicate", key=probe.name
             )
         by_name[probe.name] = probe
     return by_name

@@ -164,17 +164,13 @@ def _marked(
         [
             *row[:at],
             _tidied(q_of.get((name, index), _number(row[at]))),
-            _flag(claimed.get((name, index))),
+            None if (flag := claimed.get((name, index))) is None else int(flag),
             *row[at + 1 :],
         ]
         for index, row in enumerate(table.rows)
     ]
     columns = [*table.columns[: at + 1], "claimed", *table.columns[at + 1 :]]
     return replace(table, columns=columns, rows=rows)
-
-
-def _flag(claimed: bool | None) -> int | None:
-    return None if claimed is None else int(claimed)
 
 
 # --- the verdict

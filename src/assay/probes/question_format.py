@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import REFUSED, TIED, UNPARSED, parse_answer
-from assay.asking.messages import PromptRecord, user_message
-from assay.asking.option_prompts import ANSWER_MODES, FIELD_MODES, letters_for, with_lettered_options, without_options
+from assay.asking.messages import (
+    ANSWER_MODES,
+    FIELD_MODES,
+    PromptRecord,
+    letters_for,
+    user_message,
+    with_lettered_options,
+    without_options,
+)
 from assay.asking.plan import Ask, digest_of
 from assay.asking.queries import (
     Answers,
@@ -30,7 +37,7 @@ from assay.asking.queries import (
     TextQuery,
 )
 from assay.errors import UsageError
-from assay.probes.unusable import lost_by_status
+from assay.probes.diagnose import lost_by_status
 
 TOKENS = 512
 """New tokens of an endpoint's written answer; a model may explain itself or reason first."""
@@ -160,7 +167,7 @@ class QuestionFormat:
     def lost(
         self, answers: Answers, shares: NDArray[np.float64], options: Callable[[int], Sequence[str]]
     ) -> Counter[str]:
-        """How many answers name no option, by why (`assay.probes.unusable.LOST`); `shares` as `shares` returns them."""
+        """How many answers name no option, by why (`assay.probes.diagnose.LOST`); `shares` as `shares` returns them."""
         named = np.clip(np.nan_to_num(shares.sum(axis=1)), 0.0, 1.0)
         unnamed = np.rint(self.times * (1.0 - named)).astype(np.int64)  # (row,)
         lost = Counter(lost_by_status(unnamed, answers.status))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.asking.option_prompts import ANSWER_MODES
+from assay.asking.messages import ANSWER_MODES
 from assay.config.settings import MOST_DRAWS, RESAMPLES, setting
 
 
@@ -53,6 +53,6 @@ def same_setting() -> Any:
 
 
 def ruled_out_setting(default: float) -> Any:
-    """The field of a probe's settings that sets `Claim.ruled_out`."""
+    """The field of a probe's settings that sets `ClaimRule.ruled_out`."""
     description = "the largest bias that “no clear bias” may leave open"
     return setting(default, description, least=0, most=2, real=True, example=f"{default:g}")

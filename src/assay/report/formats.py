@@ -14,7 +14,7 @@ from assay.presentation.leaderboard import Leaderboard
 from assay.probes import metric_named
 from assay.report.headline import estimates_table
 from assay.report.markdown import cautions, citations, escaped, fenced, findings, markdown_report
-from assay.report.run_summary import RunSummary
+from assay.report.run_summary import TextReport
 from assay.report.shared import in_order, recorded_facts
 from assay.results.findings import Cell
 from assay.results.formatting import format_estimate_interval, percent, plural, without_folders
@@ -33,7 +33,7 @@ def model_card(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
             "Name the folder of one model's runs.",
             code="unsupported",
         )
-    summaries = [RunSummary.of(run) for run in runs]
+    summaries = [TextReport.of(run) for run in runs]
     results = [result for summary in summaries for result in _results(summary.run, summary.shown)]
     index = {"model-index": [{"name": model_id(runs[0]), "results": results}]}
     metadata = f"---\n{to_yaml(index)}---\n\n" if results else ""  # the hub refuses an index without results
@@ -87,7 +87,7 @@ def _rounded(number: float | None) -> float | int | None:
     return number if number is None or isinstance(number, int) else float(f"{number:.6g}")
 
 
-def _section(summaries: Sequence[RunSummary]) -> list[str]:
+def _section(summaries: Sequence[TextReport]) -> list[str]:
     runs, presentations = [summary.run for summary in summaries], [summary.shown for summary in summaries]
     lines = ["## Bias evaluation (assay)", ""]
     for summary in summaries:

@@ -222,7 +222,7 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         with_examples=examples,
         missing=_missing(runs, folder),
         languages=languages(view.shown for view in views),
-        ranked=_ranked(boards),
+        ranked=[(section, _view(section).blocks(section.blocks, 3)) for section in ranking_sections(boards)],
         about=_about(runs),
         bottom=ElementRenderer("bottom").text(bottom_line(runs)),
     )
@@ -241,15 +241,6 @@ def _details(runs: Sequence[RunView]) -> Mapping[str, Markup]:
         if len(runs) > 1 and length > MOST_BYTES:
             return {}
     return details
-
-
-def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:
-    """The leaderboards, each with its section."""
-    sections = ranking_sections(boards)
-    return [
-        (section, ElementRenderer(section.anchor, notes=notes_of([section])).blocks(section.blocks, 3))
-        for section in sections
-    ]
 
 
 def _about(runs: Sequence[Run]) -> str:
@@ -289,7 +280,7 @@ def write_page(path: Path, title: Text, sections: Sequence[Section], kind: str =
 
 def render_page(title: Text, sections: Sequence[Section], kind: str = "") -> str:
     """The page as text; every section has a heading, and its anchor as id."""
-    views = [ElementRenderer(section.anchor, notes=notes_of([section])) for section in sections]
+    views = [_view(section) for section in sections]
     return rendered(
         "sections.html",
         title=plain(title),
@@ -299,3 +290,8 @@ def render_page(title: Text, sections: Sequence[Section], kind: str = "") -> str
             (section, view, view.blocks(section.blocks, 3)) for section, view in zip(sections, views, strict=True)
         ],
     )
+
+
+def _view(section: Section) -> ElementRenderer:
+    """The renderer of a section that stands alone: its anchor begins the ids, and it numbers its own notes."""
+    return ElementRenderer(section.anchor, notes=notes_of([section]))

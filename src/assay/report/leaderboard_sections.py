@@ -101,7 +101,8 @@ def _unseparated(ranking: Ranking) -> list[Text]:
 
 
 def _section(board: Leaderboard, anchor: str, *, rule: bool = True) -> Section:
-    name = _name(board)
+    runs = [model.run for ranking in board.rankings for model in ranking.models] + [each.run for each in board.unranked]
+    name = present(runs[0]).name if runs else known_probe(board.probe).title
     tables = [_block(board.probe, ranking, number) for number, ranking in enumerate(board.rankings)]
     blocks: list[Block] = [Paragraphs([Strong(_told_apart(board.rankings[0]))]), tables[0]] if tables else []
     if tables and (unclear := _unseparated(board.rankings[0])):
@@ -118,11 +119,6 @@ def _section(board: Leaderboard, anchor: str, *, rule: bool = True) -> Section:
         ]
         blocks.append(Paragraphs(said_of, TextRole.ITEMS))
     return Section(blocks, f"Models by bias: {name}", anchor)
-
-
-def _name(board: Leaderboard) -> str:
-    runs = [model.run for ranking in board.rankings for model in ranking.models] + [each.run for each in board.unranked]
-    return present(runs[0]).name if runs else known_probe(board.probe).title
 
 
 def _verdict(run: Run) -> str:

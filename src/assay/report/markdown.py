@@ -10,7 +10,7 @@ from assay.presentation.leaderboard import Leaderboard
 from assay.presentation.rich_text import plain
 from assay.report.headline import scorecard_table
 from assay.report.leaderboard_sections import ranking_sections
-from assay.report.run_summary import RunSummary, bottom_section, card_section, verdict_sections
+from assay.report.run_summary import TextReport, bottom_section, card_section, verdict_sections
 from assay.report.shared import facts, languages, notes_of, on_intervals, printed, readable, who_answered
 from assay.results.formatting import escape_control_characters
 from assay.results.run import Run
@@ -73,7 +73,7 @@ def fenced(text: str) -> list[str]:
 def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
     """The whole report: the models ranked, every run, then what holds for all."""
     models = ", ".join(dict.fromkeys(run.model for run in runs))
-    summaries = [RunSummary.of(run) for run in runs]
+    summaries = [TextReport.of(run) for run in runs]
     presentations = [summary.shown for summary in summaries]
     lines = [f"# Bias audit of {escaped(models)}", ""]
     lines += [line for section in bottom_section(runs) for line in section_lines(section, "##", {})]
@@ -84,7 +84,7 @@ def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> 
     return "\n".join(lines) + "\n"
 
 
-def run_section(summary: RunSummary) -> list[str]:
+def run_section(summary: TextReport) -> list[str]:
     """A run: its headline, what else its probe shows, notes, and how it was made."""
     run = summary.run
     heading = f"## {escaped(summary.shown.name)}, {escaped(run.model)}"
@@ -95,7 +95,7 @@ def run_section(summary: RunSummary) -> list[str]:
     return [*lines, *provenance(run, "###"), ""]
 
 
-def findings(summary: RunSummary, level: str) -> list[str]:
+def findings(summary: TextReport, level: str) -> list[str]:
     """A run's verdict and card, its headline numbers, what else its probe shows, and the notes on all of it; headings
     are one level below this one.
     """

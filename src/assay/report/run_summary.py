@@ -24,7 +24,7 @@ from assay.presentation.rich_text import Code, NumberText, Strong, Text, Verbati
 from assay.probes import present
 from assay.report.shared import facts, notes_of, questions_label
 from assay.results.diagnosis import Diagnosis, PositionShare
-from assay.results.examples import AskedQuestion, Example, Option
+from assay.results.examples import AskedQuestion, Example
 from assay.results.findings import NEAR_TIE, Findings
 from assay.results.findings import Table as Data
 from assay.results.formatting import clipped, format_count, format_interval, format_number, format_share, plural
@@ -35,14 +35,14 @@ LONGEST = 240  # characters of a question
 
 
 @dataclass(frozen=True)
-class RunSummary:
+class TextReport:
     """A run as terminal, Markdown and model card show it: each view only writes these sections in its own way."""
 
     run: Run
     shown: Presentation
 
     @classmethod
-    def of(cls, run: Run) -> RunSummary:
+    def of(cls, run: Run) -> TextReport:
         return cls(run, present(run))
 
     @property
@@ -112,12 +112,17 @@ def in_words(question: AskedQuestion) -> Text:
     """A question as it was put, and what the model chose or wrote.
 
     >>> from assay.presentation.rich_text import plain
+    >>> from assay.results.examples import Option
     >>> options = [Option("Ann", 0.7, chosen=True), Option("Bob", 0.3, right=True)]
     >>> plain(in_words(AskedQuestion("Ann met Bob.", "Who lied?", options)))
     '“Ann met Bob. Who lied?” The model chose “Ann” (0.700); the right answer is “Bob”.'
     """
     question_text = _quoted(" ".join(filter(None, [question.text, question.question])), LONGEST)
-    chosen = [_scored(option) for option in question.options if option.chosen]
+    chosen: list[Text] = [
+        [_quoted(option.text), "" if option.score is None else NumberText(f" ({format_number(option.score)})")]
+        for option in question.options
+        if option.chosen
+    ]
     wrote = [_quoted(question.answer)] if question.answer and not chosen else []
     if not chosen and not wrote:
         return question_text if question.answer is None else [question_text, " The model wrote nothing."]
@@ -129,11 +134,6 @@ def in_words(question: AskedQuestion) -> Text:
         join_texts([*chosen, *wrote, *right], "; "),
         ".",
     ]
-
-
-def _scored(option: Option) -> Text:
-    score = "" if option.score is None else NumberText(f" ({format_number(option.score)})")
-    return [_quoted(option.text), score]
 
 
 def _quoted(text: str, longest: int = 60) -> Text:
@@ -247,7 +247,10 @@ def bottom_line(runs: Sequence[Run]) -> Text:
     parts: list[Text] = []
     for says in (each for each in _ORDER if each in judged):
         judged_runs = judged[says]
-        names: list[Text] = [_run_name(run, several) for run in judged_runs[:MOST_NAMED]]
+        names: list[Text] = [
+            [present(run).name, " · ", Verbatim(run.model)] if several else present(run).name
+            for run in judged_runs[:MOST_NAMED]
+        ]
         more = [f"{len(judged_runs) - MOST_NAMED} more"] if len(judged_runs) > MOST_NAMED else []
         names_joined = join_texts([*names, *more], last=None if more else " and ")
         first = not parts
@@ -259,8 +262,3 @@ def bottom_line(runs: Sequence[Run]) -> Text:
 def bottom_section(runs: Sequence[Run]) -> list[Section]:
     line = bottom_line(runs)
     return [Section([Paragraphs([["In all: ", line]])])] if line else []
-
-
-def _run_name(run: Run, several: bool) -> Text:
-    name = present(run).name
-    return [name, " · ", Verbatim(run.model)] if several else name

@@ -37,7 +37,7 @@ from assay.results.formatting import (
     format_share,
     plural,
 )
-from assay.results.run import Run, RunInfo, Served
+from assay.results.run import Run, RunInfo
 from assay.results.run import RunKind as RunKind
 
 MOST_SERVED = 10
@@ -114,9 +114,8 @@ def notes_of(sections: Iterable[Section], estimates: Iterable[Estimate] = ()) ->
 
 
 Heads = list[tuple[str, str]]  # the head over a head, or nothing, and the head
-Line = tuple[
-    list[str], RowGroup, TableRow | OmittedRows, bool
-]  # cells, what they show, and whether it begins its group
+Line = tuple[list[str], RowGroup, TableRow | OmittedRows, bool]
+"""Cells, what they show, and whether they begin their group."""
 
 
 def printed(
@@ -219,19 +218,12 @@ def headings(models: Sequence[str]) -> tuple[list[str], list[str]]:
 def who_answered(run: Run) -> list[list[tuple[str, str]]]:
     """What is recorded about the models that answered at an endpoint, the most frequent first."""
     served = run.info.endpoint.served if run.info.endpoint else ()
-    return [_about_served(model) for model in served[:MOST_SERVED]]
-
-
-def _about_served(served: Served) -> list[tuple[str, str]]:
-    facts = {
-        "model": served.model or "not named in the replies",
-        "fingerprint": served.fingerprint,
-        "server": served.server,
-        "answers": format_count(served.n),
-        "first": served.first,
-        "last": served.last,
-    }
-    return [(name, value) for name, value in facts.items() if value]
+    facts_by_model = (
+        {**vars(model), "model": model.model or "not named in the replies", "answers": format_count(model.n)}
+        for model in served[:MOST_SERVED]
+    )
+    names = ("model", "fingerprint", "server", "answers", "first", "last")
+    return [[(name, facts[name]) for name in names if facts[name]] for facts in facts_by_model]
 
 
 def recorded_facts(info: RunInfo) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from assay.presentation.elements import TableRow as TableRow
 from assay.presentation.rich_text import plain
 from assay.probes import metric_named, table_words
 from assay.report.headline import scorecard_table
-from assay.report.run_summary import RunSummary, bottom_section, card_section, verdict_sections
+from assay.report.run_summary import TextReport, bottom_section, card_section, verdict_sections
 from assay.report.shared import notes_of, on_intervals, printed, readable
 from assay.results.findings import Estimate, table_path
 from assay.results.formatting import clipped, escape_control_characters, plural
@@ -43,7 +43,7 @@ def terminal_summary(run: Run, console: Console, *, verbose: bool = False, brief
 
     Names from data and models are printed as they are, never as markup or codes.
     """
-    printer, summary = TerminalPrinter(console), RunSummary.of(run)
+    printer, summary = TerminalPrinter(console), TextReport.of(run)
     printer.card(summary, brief=brief)
     if verbose:
         printer.tables(summary)
@@ -126,7 +126,7 @@ class TerminalPrinter:
                 self.line("; ".join([" ".join(filter(None, cells[: len(wordy)])), *named]), row.style)
         self.line()
 
-    def card(self, summary: RunSummary, *, brief: bool) -> None:
+    def card(self, summary: TextReport, *, brief: bool) -> None:
         """What the page's first screen says about a run."""
         run = summary.run
         self.title(summary, gap=not brief)
@@ -142,7 +142,7 @@ class TerminalPrinter:
         for text in (text for block in section.blocks if isinstance(block, Paragraphs) for text in block.paragraphs):
             self.line(clipped(escape_control_characters(plain(text)), LONGEST_SAID), style)
 
-    def tables(self, summary: RunSummary) -> None:
+    def tables(self, summary: TextReport) -> None:
         """All numbers that fit into a terminal, and where to find the others."""
         run, presentation = summary.run, summary.shown
         if presentation.terminal:
@@ -157,7 +157,7 @@ class TerminalPrinter:
             self.line()
         self.files(run)
 
-    def title(self, summary: RunSummary, *, gap: bool) -> None:
+    def title(self, summary: TextReport, *, gap: bool) -> None:
         run = summary.run
         parts = [run.probe, *filter(None, [summary.shown.questions]), run.model, *summary.facts]
         self.line(" · ".join(clipped(escape_control_characters(part)) for part in parts), "bold")

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 FOLLOWS = "answers follow the option's place"
 FOLLOWS_PLACE = "follows_place"
@@ -109,7 +111,7 @@ class Diagnosis:
     the exchanged pairs.
 
     >>> found = Diagnosis(False, "not tested", missing=dict.fromkeys(KEYS, "nothing was asked"))
-    >>> found.tested, read_diagnosis(found.as_json()) == found
+    >>> found.tested, read_part(found.as_json(), Diagnosis) == found
     (False, True)
     """
 
@@ -146,13 +148,13 @@ def _with_share(pairs: SwappedPairs | NegatedPairs) -> dict[str, Any]:
     return asdict(pairs) | {"share": round(pairs.share, 12)}
 
 
-def read_diagnosis(content: Any) -> Diagnosis | None:
-    """A diagnosis read from findings.json; raises ValueError if its format is wrong."""
+def read_part(content: Any, kind: type[T]) -> T | None:
+    """A diagnosis or a verdict read from findings.json, where it may be null; ValueError if its format is wrong."""
     if content is None:
         return None
     import msgspec  # not needed to describe a probe
 
     try:
-        return msgspec.convert(content, Diagnosis)
+        return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(f"diagnosis: {error}") from None
+        raise ValueError(f"{kind.__name__.lower()}: {error}") from None

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from assay.errors import DataError, UsageError
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole, reason
-from assay.results.diagnosis import Diagnosis, read_diagnosis
+from assay.results.diagnosis import Diagnosis, read_part
 from assay.results.examples import Example
 from assay.results.notebook_display import NotebookDisplay
-from assay.results.verdict import CLEAR, Chance, Grounds, Verdict, VerdictKind, read_verdict
+from assay.results.verdict import CLEAR, Chance, Grounds, Verdict, VerdictKind
 
 if TYPE_CHECKING:
     import pandas
@@ -372,8 +372,8 @@ def read_digested(folder: Path) -> tuple[Findings, dict[str, str]]:
             content["model"],
             estimates,
             tables,
-            diagnosis=read_diagnosis(content.get("diagnosis")),
-            verdict=read_verdict(content.get("verdict")),
+            diagnosis=read_part(content.get("diagnosis"), Diagnosis),
+            verdict=read_part(content.get("verdict"), Verdict),
         )
         return findings, digests
     except FileNotFoundError as error:

@@ -147,15 +147,3 @@ class Verdict:
     def as_json(self) -> dict[str, Any]:
         fields = asdict(self)
         return {name: fields[name] for name in ("says", "diagnosis", "why", "parts", "next", "families")}
-
-
-def read_verdict(content: Any) -> Verdict | None:
-    """A verdict read from findings.json; raises ValueError if its format is wrong."""
-    if content is None:
-        return None
-    import msgspec  # not needed to describe a probe
-
-    try:
-        return msgspec.convert(content, Verdict)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"verdict: {error}") from None

@@ -28,9 +28,9 @@ from assay.files.opening import read_whole
 from assay.files.paths import cache_folder
 from assay.files.rows import BadRows, Row, read_rows
 from assay.models import find_model
+from assay.models.api import ApiModel
 from assay.models.api.client import is_filtered, words_of
-from assay.models.api.fields import number_at
-from assay.models.api.model import ApiModel
+from assay.models.api.dialects import number_at
 from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Options, Reply, RetryableError, ServedModel
 from assay.probes import method_of
 from assay.probes.base import Method, Prepared, Request

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
-from assay.asking.option_prompts import ANSWER_MODES
+from assay.asking.messages import ANSWER_MODES
 from assay.asking.plan import digest_of
 from assay.asking.progress import EVERY, duration, waits_shown
 from assay.asking.queries import Answer, ChoiceQuery

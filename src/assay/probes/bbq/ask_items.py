@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.messages import PromptRecord, readable_prompt
-from assay.asking.option_prompts import ANSWER_MODES, FIELD_MODES
+from assay.asking.messages import ANSWER_MODES, FIELD_MODES, PromptRecord, readable_prompt
 from assay.asking.plan import Ask
 from assay.asking.queries import Answers, Status
 from assay.errors import UsageError

@@ -34,8 +34,7 @@ from assay.probes.bbq.editions import absent_categories
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, QUARTET, Dataset, Item
 from assay.probes.bbq.settings import FREE, WRITTEN, BBQSettings
 from assay.probes.bbq.tallies import AnsweredItems, ResamplingUnits, counts
-from assay.probes.diagnose import following_place
-from assay.probes.unusable import doubts, lost_by_status, readable_with, unreadable
+from assay.probes.diagnose import doubts, following_place, lost_by_status, readable_with, unreadable
 from assay.results.diagnosis import Diagnosis
 from assay.results.findings import Estimate
 from assay.results.formatting import format_count, format_number, format_share

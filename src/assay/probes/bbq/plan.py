@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.option_prompts import FIELD_MODES
+from assay.asking.messages import FIELD_MODES
 from assay.asking.plan import Arrays, digest_of
 from assay.asking.queries import ChoiceQuery, ListedQuery, QueryColumns, SampleQuery, TextQuery
 from assay.probes.bbq.items import AMBIGUOUS, OPTIONS, Dataset, Item

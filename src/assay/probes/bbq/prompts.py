@@ -11,8 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from assay.asking.messages import ASSISTANT, SYSTEM, USER, Dialogue, Message, PromptRecord, readable_prompt
-from assay.asking.option_prompts import without_options
+from assay.asking.messages import (
+    ASSISTANT,
+    SYSTEM,
+    USER,
+    Dialogue,
+    Message,
+    PromptRecord,
+    readable_prompt,
+    without_options,
+)
 from assay.asking.plan import digest_of
 from assay.asking.queries import ChoiceQuery, TextQuery, joined_by_blank
 from assay.languages import ENGLISH, language

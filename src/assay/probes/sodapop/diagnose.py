@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assay.probes.diagnose import Array, diagnosed, place_shares, ties_of
+from assay.probes.diagnose import Array, diagnosed, doubts, place_shares, readable_with, ties_of, unreadable
 from assay.probes.question_format import QuestionFormat
 from assay.probes.sodapop.listed_answers import PositionTally
 from assay.probes.sodapop.pools import DistractorPools
 from assay.probes.sodapop.settings import SodapopSettings
-from assay.probes.unusable import doubts, readable_with, unreadable
 from assay.results.diagnosis import Diagnosis, PositionShare, Ties
 from assay.results.findings import NEAR_TIE
 from assay.results.verdict import Grounds

@@ -123,7 +123,7 @@ class PositionTally:
     unnamed: int = 0
     missing: int = 0
     ties: list[Ties | None] = field(default_factory=list)
-    lost: Counter[str] = field(default_factory=Counter)  # by why they say nothing (`assay.probes.unusable.LOST`)
+    lost: Counter[str] = field(default_factory=Counter)  # by why they say nothing (`assay.probes.diagnose.LOST`)
 
     @property
     def answers(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assay.asking.option_prompts import ANSWER_MODES
+from assay.asking.messages import ANSWER_MODES
 from assay.config.settings import setting, some_of
 from assay.probes.base import ClaimRule
 from assay.probes.shared_settings import draws_setting, excess_setting, same_setting, unusable_setting

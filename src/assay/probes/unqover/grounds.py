@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from assay.asking.option_prompts import FIELD_MODES
-from assay.probes.diagnose import following_place
+from assay.asking.messages import FIELD_MODES
+from assay.probes.diagnose import doubts, following_place, readable_with, unreadable
 from assay.probes.unqover import decisive, metrics, say_group
 from assay.probes.unqover.analyse import ScoredCells, fewest, only_asked, too_few
 from assay.probes.unqover.diagnose import follows_options
@@ -29,7 +29,6 @@ from assay.probes.unqover.settings import (
     QUICK_OF_ENDPOINTS,
     UnqoverSettings,
 )
-from assay.probes.unusable import doubts, readable_with, unreadable
 from assay.results.diagnosis import Diagnosis
 from assay.results.findings import Estimate
 from assay.results.formatting import format_count, format_number, format_share

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.asking.messages import PromptRecord
-from assay.asking.option_prompts import FIELD_MODES
+from assay.asking.messages import FIELD_MODES, PromptRecord
 from assay.asking.plan import Ask, digest_of
 from assay.asking.queries import Answers, QueryColumns, SpanColumns, Status
 from assay.errors import UsageError
@@ -150,7 +149,7 @@ class ListedCells:
     kept_cells: NDArray[np.int64]
     rounded: bool  # probabilities are multiples of 0.01
     unread: int  # questions to which answers were written that name none of the options, or several
-    lost: Mapping[str, int]  # answers that name no option, by why (`assay.probes.unusable.LOST`)
+    lost: Mapping[str, int]  # answers that name no option, by why (`assay.probes.diagnose.LOST`)
 
     @staticmethod
     def of(plan: ListedPlan, answers: Answers) -> ListedCells:

@@ -7,8 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from assay.asking.messages import ASSISTANT, Dialogue, Message, messages, user_message
-from assay.asking.option_prompts import letters_for, with_lettered_options
+from assay.asking.messages import (
+    ASSISTANT,
+    Dialogue,
+    Message,
+    letters_for,
+    messages,
+    user_message,
+    with_lettered_options,
+)
 from assay.asking.queries import Answer, ChoiceQuery, ListedQuery, Status, TextQuery
 from assay.models.api.dialects import (
     TEST_QUERIES,
@@ -18,9 +25,14 @@ from assay.models.api.dialects import (
     Dialect,
     DialectTest,
     UnsupportedError,
+    billed,
+    first_choice,
     log_probability,
+    number_at,
+    object_at,
+    objects_at,
+    text_at,
 )
-from assay.models.api.fields import billed, first_choice, number_at, object_at, objects_at, text_at
 from assay.models.base import Endpoint
 
 if TYPE_CHECKING:

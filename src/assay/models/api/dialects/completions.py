@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from assay.asking.messages import append_option
 from assay.asking.queries import Answer, ChoiceQuery, Status
-from assay.models.api.dialects import ECHO, TEST_QUERIES, Body, Content, Dialect, DialectTest
-from assay.models.api.fields import first_choice, number_at, object_at, objects_at, text_at
+from assay.models.api.dialects import (
+    ECHO,
+    TEST_QUERIES,
+    Body,
+    Content,
+    Dialect,
+    DialectTest,
+    first_choice,
+    number_at,
+    object_at,
+    objects_at,
+    text_at,
+)
 from assay.models.base import Endpoint
 
 if TYPE_CHECKING:

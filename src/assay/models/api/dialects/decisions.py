@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from assay.asking.queries import Answer, ChoiceQuery, Status
-from assay.models.api.dialects import Body, Content, Dialect, DialectTest, log_probability
-from assay.models.api.fields import number_at, object_at, objects_at
+from assay.models.api.dialects import (
+    Body,
+    Content,
+    Dialect,
+    DialectTest,
+    log_probability,
+    number_at,
+    object_at,
+    objects_at,
+)
 from assay.models.base import Endpoint
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from assay.asking.queries import Answers, Status
+from assay.probes.diagnose import doubts, lost_by_status, lost_in_words, readable_with, unreadable
 from assay.probes.question_format import QuestionFormat
-from assay.probes.unusable import doubts, lost_by_status, lost_in_words, readable_with, unreadable
 
 OPTIONS = ("Mary", "James", "Not enough information")
 REFUSAL = "I'm sorry, but I can't help with that request."
