@@ -57,7 +57,7 @@ def write(
     chosen = answers(dataset, share, right, seed).reshape(-1, 1)
     if edition == "mbbq_control":
         dataset = replace(dataset, target=np.full(len(dataset), NONE, np.int8))
-    without = editions.edition(edition).without if edition != "bbq" else {}
+    without = editions.load_edition(edition).without if edition != "bbq" else {}
     parts = [AnsweredItems(dataset, chosen)]
     found = findings_of("bbq", parts, refusals="wrong", resamples=50, seed=0, scored=True, without=without)
     said = {"edition": edition, "language": language, "refusals": "wrong", "resamples": 200, **settings}

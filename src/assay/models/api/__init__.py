@@ -168,7 +168,9 @@ def _parts(query: Query) -> Sequence[ChoiceQuery | TextQuery]:
 
 
 def _read(dialect: Dialect, query: ChoiceQuery | TextQuery, content: Mapping[str, Any]) -> Answer:
-    return dialect.read_text(query, content) if isinstance(query, TextQuery) else dialect.read_options(query, content)
+    return (
+        dialect.read_written(query, content) if isinstance(query, TextQuery) else dialect.read_options(query, content)
+    )
 
 
 def _without_bytes(value: Any) -> Any:

@@ -133,10 +133,10 @@ STARTER = QuestionSetInfo(
 
 def other_of(run: Run) -> QuestionSetInfo | None:
     """The edition that a run asked, if it is not BBQ itself."""
-    code = run.setting("edition") or ORIGINAL
-    if code == ORIGINAL:
+    edition_name = run.setting("edition") or ORIGINAL
+    if edition_name == ORIGINAL:
         return None
-    edition = load_edition(code)
+    edition = load_edition(edition_name)
     language = run.setting("language") or edition.languages[0]
     name, spoken = set_name(edition, language), language_name(language)
     culture = f", about stereotypes known in {edition.culture}" if edition.culture else ""
@@ -145,7 +145,7 @@ def other_of(run: Run) -> QuestionSetInfo | None:
     _, *cautions = PROBE.cautions  # the first is about BBQ's own language and culture
     return QuestionSetInfo(
         name=name,
-        data_set=code,
+        data_set=edition_name,
         questions=f"{name}’s questions",
         warning=[Strong(f"This is a result on {name}, not a BBQ result."), f" {origin}{differ}"],
         short=f"These are the questions of {name}; this is not a BBQ result.",

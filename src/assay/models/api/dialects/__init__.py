@@ -88,7 +88,7 @@ class Dialect(ABC):
         """The request for a text: the likeliest (0), or the sample with this number, drawn at temperature 1."""
         raise NotImplementedError
 
-    def read_text(self, query: TextQuery, content: Content) -> Answer:
+    def read_written(self, query: TextQuery, content: Content) -> Answer:
         """The answer in the reply to such a request, without the start of the answer that the prompt gave."""
         raise NotImplementedError
 

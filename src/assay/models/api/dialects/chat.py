@@ -132,7 +132,7 @@ class ChatDialect(Dialect):
         random_fields = {"temperature": 1, "seed": sample} if sample else {}
         return _chat_body(endpoint, query.prompt, query.dialogue, query.tokens, **random_fields)
 
-    def read_text(self, query: TextQuery, content: Content) -> Answer:
+    def read_written(self, query: TextQuery, content: Content) -> Answer:
         choice = first_choice(content)
         declined = _declined(choice)
         if declined is not None:
@@ -177,7 +177,7 @@ class ChatDialect(Dialect):
     def _note_text(self, search: EndpointTest, content: Content) -> None:
         """Whether a chat's reply has a text; an empty one counts, as reasoning may have used the only token."""
         try:
-            search.read(self.read_text, _NUMBER, content)
+            search.read(self.read_written, _NUMBER, content)
         except UnsupportedError as error:
             search.results["text"] = str(error)
         else:
@@ -197,7 +197,7 @@ class ChatDialect(Dialect):
     async def _test_samples(self, search: EndpointTest) -> None:
         _require_text(search)
         bodies = [self.text_body(search.endpoint, _NUMBER, sample) for sample in (1, 2)]
-        answers = [search.read(self.read_text, _NUMBER, await search.post(self, body)) for body in bodies]
+        answers = [search.read(self.read_written, _NUMBER, await search.post(self, body)) for body in bodies]
         is_usual = all(answer.status in (Status.OK, Status.TRUNCATED) for answer in answers)
         if is_usual and answers[0].text == answers[1].text:
             raise UnsupportedError("answers, but gives the same text at temperature 1 with another seed")
@@ -208,7 +208,7 @@ class ChatDialect(Dialect):
         for mode in CONTINUED:
             endpoint = replace(search.endpoint, continued=mode)
             content = await search.post(self, self.text_body(endpoint, _OPPOSITE))
-            text = search.read(self.read_text, _NUMBER, content).text or ""  # with the start, if that is repeated
+            text = search.read(self.read_written, _NUMBER, content).text or ""  # with the start, if that is repeated
             n_tokens = billed(content)[1]  # too few to write the start: it was only repeated
             if text.strip().startswith(_GOES_ON) or (text.startswith(_BEGUN) and 0 < n_tokens <= _OPPOSITE.tokens):
                 search.endpoint = endpoint
