@@ -7,7 +7,6 @@ import pytest
 from scipy.special import ndtr
 
 from assay.probes.unqover.metrics import Cells, count_intensity, intensity, preference
-from assay.probes.unqover.subject_sums import make_blocks
 from assay.probes.unqover.uncertainty import (
     group_rows,
     least_sign_variance,
@@ -16,7 +15,13 @@ from assay.probes.unqover.uncertainty import (
     pooled_intensity,
     pooled_one_sidedness,
 )
-from assay.probes.unqover.uncertainty_subjects import jackknifed, noise_floor, single_subjects, subject_rows
+from assay.probes.unqover.uncertainty_subjects import (
+    jackknifed,
+    make_blocks,
+    noise_floor,
+    single_subjects,
+    subject_rows,
+)
 from assay.stats import ClusteredMeans, ErrorCovariance, benjamini_hochberg, random_signs, student_p
 
 SCORES = np.zeros((0, 2, 2, 2), dtype=np.float32)  # not looked at here: C is given

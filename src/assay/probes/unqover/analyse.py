@@ -18,7 +18,6 @@ from assay.probes.unqover.choose_examples import Wording, showcase
 from assay.probes.unqover.metrics import CellLabels, Cells, Preference
 from assay.probes.unqover.settings import UnqoverSettings
 from assay.probes.unqover.slots import Contents
-from assay.probes.unqover.subject_sums import make_blocks
 from assay.probes.unqover.uncertainty import (
     CHANCE,
     HEADLINE,
@@ -32,7 +31,7 @@ from assay.probes.unqover.uncertainty import (
     pooled_intensity,
     pooled_one_sidedness,
 )
-from assay.probes.unqover.uncertainty_subjects import single_subjects, subject_rows
+from assay.probes.unqover.uncertainty_subjects import make_blocks, single_subjects, subject_rows
 from assay.results.examples import MOST, Example
 from assay.results.findings import NEAR_TIE, Cell, Estimate, Findings, Table
 from assay.stats import MIN_UNITS

@@ -20,9 +20,8 @@ from assay.probes.unqover import metrics
 from assay.probes.unqover.analyse import ScoredCells, fewest, numbered, only_asked, too_few, too_thin
 from assay.probes.unqover.metrics import CellLabels, Cells
 from assay.probes.unqover.slots import Content
-from assay.probes.unqover.subject_sums import Indices, make_blocks
-from assay.probes.unqover.uncertainty import POOLED
-from assay.probes.unqover.uncertainty_subjects import jackknifed
+from assay.probes.unqover.uncertainty import POOLED, Indices
+from assay.probes.unqover.uncertainty_subjects import jackknifed, make_blocks
 from assay.stats import MIN_UNITS, student_p, student_reach
 
 

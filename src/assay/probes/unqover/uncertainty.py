@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from assay.probes.unqover import metrics
 from assay.probes.unqover.metrics import ASKED, NEGATED, Array, Cells
-from assay.probes.unqover.subject_sums import Indices, sums_at
 from assay.stats import (
     MIN_UNITS,
     ClusteredMeans,
@@ -36,6 +36,8 @@ from assay.stats import (
     student_reach,
     unit_spread,
 )
+
+Indices = NDArray[np.int64]
 
 HEADLINE = ("mu", "eta", "delta", "epsilon", "avg_score")
 POOLED = ("pooled_mu", "pooled_eta")  # of groups
@@ -154,6 +156,11 @@ class SubjectPairs:
         ]
         pairs = deviations[self.counts.any(axis=2)]  # (pair, column)
         return paired_spread(by_name, unit_spread(pairs, n, np.count_nonzero(self.counts, axis=(0, 1))))
+
+
+def sums_at(index: NDArray[np.integer], weights: Array | None, shape: tuple[int, ...]) -> Array:
+    """Sums of the weights, or how many there are, at every place of an array of this shape."""
+    return np.bincount(index, weights, minlength=prod(shape)).reshape(shape).astype(np.float64, copy=False)
 
 
 # --- names in two groups: γ and η of every attribute, and μ and η over all attributes
