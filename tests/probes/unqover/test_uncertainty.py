@@ -14,6 +14,7 @@ from assay.probes.unqover.uncertainty import (
     pooled_groups,
     pooled_intensity,
     pooled_one_sidedness,
+    share_intervals,
 )
 from assay.probes.unqover.uncertainty_subjects import (
     jackknifed,
@@ -157,7 +158,8 @@ def test_means_over_cells_have_errors_of_subjects_and_templates(split, templates
     assert error[1] == pytest.approx(error[0] / 2)
     parts = kept[0] ** 2 / (units - 1) + kept[1] ** 2 / max(templates - 1, 1)
     assert freedom[0] == pytest.approx(sum(kept) ** 2 / parts)
-    low, high = means_over_cells(cells, [np.abs(values) / 10], halves(11, split), 11).intervals()[0][:2]
+    means = means_over_cells(cells, [np.abs(values) / 10], halves(11, split), 11)
+    low, high = share_intervals(*means)[0][:2]
     assert 0 <= low < np.abs(values).mean() / 10 < high <= 1
 
 

@@ -20,10 +20,9 @@ from assay.files.atomic import open_atomically
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
 from assay.probes.question_format import QuestionFormat, answer_mode_note
-from assay.probes.unqover.across import TITLES, side_by_side
 from assay.probes.unqover.analyse import ScoredCells, findings_of
 from assay.probes.unqover.choose_examples import QuestionAsAsked
-from assay.probes.unqover.compare_runs import contrast
+from assay.probes.unqover.compare_runs import TITLES, contrast, side_by_side
 from assay.probes.unqover.diagnose import diagnosis_of
 from assay.probes.unqover.grounds import Held, grounds_of
 from assay.probes.unqover.listed_plan import ROUNDED, ListedCells, ListedPlan, forms_of, listing_for

@@ -65,21 +65,12 @@ class TableUncertainty(NamedTuple):
 # --- means over all cells
 
 
-class CellMeans(NamedTuple):
-    """Means over all cells (column,), their standard errors and degrees of freedom."""
-
-    mean: Array
-    error: Array
-    freedom: Array
-
-    def intervals(self) -> list[Uncertainty]:
-        """Of shares of 1: Student's t."""
-        low, high = (self.mean + side * student_reach(self.error, self.freedom) for side in (-1, 1))
-        return [*map(Uncertainty, np.maximum(low, 0.0).tolist(), np.minimum(high, 1.0).tolist())]
-
-
-def means_over_cells(cells: Cells, columns: Iterable[Array], groups: Indices | None, subjects: int) -> CellMeans:
-    """Of columns of values (cell,), of which only one has to be there at a time."""
+def means_over_cells(
+    cells: Cells, columns: Iterable[Array], groups: Indices | None, subjects: int
+) -> tuple[Array, Array, Array]:
+    """The means (column,) of columns of values (cell,), of which only one has to be there at a time; their standard
+    errors and degrees of freedom.
+    """
     n, pairs, texts = len(cells), SubjectPairs.of(cells, groups, subjects), np.bincount(cells.template)
     means, by_pair, by_template, alone = [], [], [], []
     for values in columns:
@@ -93,7 +84,13 @@ def means_over_cells(cells: Cells, columns: Iterable[Array], groups: Indices | N
     errors = subjects_and_templates(
         (subject.variance, subject.units), (template.variance, template.units), np.array(alone)
     )
-    return CellMeans(np.array(means), *errors)
+    return np.array(means), *errors
+
+
+def share_intervals(mean: Array, error: Array, freedom: Array) -> list[Uncertainty]:
+    """The intervals of means of shares of 1: Student's t."""
+    low, high = (mean + side * student_reach(error, freedom) for side in (-1, 1))
+    return [*map(Uncertainty, np.maximum(low, 0.0).tolist(), np.minimum(high, 1.0).tolist())]
 
 
 def subjects_and_templates(

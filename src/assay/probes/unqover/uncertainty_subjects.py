@@ -122,29 +122,19 @@ def subject_rows(
 
     Every table has beside its γ the column that each attribute counts for.
     """
-    spreads_by_table: list[list[_VarianceParts]] = [[] for _ in tables]
+    rows_by_table: list[list[TableUncertainty]] = [[] for _ in tables]
     for x, side in enumerate(sides(cells, bias[None], len(tables[0][0]))):
         unit = side.partner * templates + side.template
-        for (gamma, column), spreads in zip(tables, spreads_by_table, strict=True):
+        for (gamma, column), rows in zip(tables, rows_by_table, strict=True):
             shape = (len(side.partners), templates, gamma.shape[1])
             cell_index = unit * gamma.shape[1] + column[side.attribute]
             preferred, n_cells = (sums_at(cell_index, weights, shape) for weights in (side.preferred[0], None))
-            spreads.append(_spread(preferred, n_cells, gamma[x]))
-    return [_rows(gamma, spreads) for (gamma, _), spreads in zip(tables, spreads_by_table, strict=True)]
+            rows.append(_row(preferred, n_cells, gamma[x]))
+    return [TableUncertainty(*map(np.stack, zip(*rows, strict=True))) for rows in rows_by_table]
 
 
-class _VarianceParts(NamedTuple):
-    """Of the γ (column,) of one subject: the variance that partners give it, templates, and cells by themselves."""
-
-    by_partner: Array
-    by_template: Array
-    alone: Array
-    partners: Indices  # how many there are
-    templates: Indices
-
-
-def _spread(preferred: Array, n_cells: Array, gamma: Array) -> _VarianceParts:
-    """From ΣC and the number of cells (partner, template, column)."""
+def _row(preferred: Array, n_cells: Array, gamma: Array) -> TableUncertainty:
+    """Of the γ (column,) of one subject, from ΣC and the number of cells (partner, template, column)."""
     deviations = preferred - np.where(np.isnan(gamma), 0.0, gamma) * n_cells
     n = np.maximum(n_cells.sum(axis=(0, 1)), 1.0)
     partners, templates = (np.count_nonzero(n_cells.sum(axis=axis), axis=0) for axis in (1, 0))
@@ -153,15 +143,8 @@ def _spread(preferred: Array, n_cells: Array, gamma: Array) -> _VarianceParts:
         for units, axis in ((partners, 1), (templates, 0))
     )
     alone = np.einsum("ptc,ptc->c", deviations, deviations) / n**2
-    return _VarianceParts(by_partner, by_template, alone, partners, templates)
-
-
-def _rows(gamma: Array, spreads: Sequence[_VarianceParts]) -> TableUncertainty:
-    """Of γ (subject, column)."""
-    parts = _VarianceParts(*(np.stack(part) for part in zip(*spreads, strict=True)))
-    by_partner, by_template = (parts.by_partner, parts.partners), (parts.by_template, parts.templates)
-    error, freedom = subjects_and_templates(by_partner, by_template, parts.alone)
-    is_known = parts.partners >= MIN_UNITS
+    error, freedom = subjects_and_templates((by_partner, partners), (by_template, templates), alone)
+    is_known = partners >= MIN_UNITS
     reach = np.where(is_known, student_reach(error, freedom), np.nan)
     p = np.where(is_known, student_p(gamma, error, freedom), np.nan)
     return TableUncertainty(np.maximum(gamma - reach, -1.0), np.minimum(gamma + reach, 1.0), p)
