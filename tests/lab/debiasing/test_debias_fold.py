@@ -181,7 +181,7 @@ def test_a_head_that_reads_the_hidden_state_elsewhere_too_is_refused(model_folde
     model, _, inputs = loaded(model_folder("span", "bert"))
     model.qa_outputs = Both(model.qa_outputs)
     places = find_folding_layers(model, inputs)
-    assert places.readers == ("qa_outputs.linear",)
+    assert places[1] == ["qa_outputs.linear"]
     with pytest.raises(ModelError, match=r"BertForQuestionAnswering: with the projection in qa_outputs\.linear"):
         fold(model, projection(model.config.hidden_size), *places, inputs)
 
