@@ -33,7 +33,8 @@ from assay.models.base import ModelSpec, Options
 from assay.models.builtin import Head, usable_cpus, write_builtin
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.unqover.method import ClassForm, UnqoverPrepared
+from assay.probes.unqover.method import UnqoverPrepared
+from assay.probes.unqover.plan import ClassForm
 
 HEADS: tuple[Head, ...] = ("span", "mask", "choice")
 

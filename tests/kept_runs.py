@@ -17,7 +17,7 @@ import pytest
 import assay
 import stand_in
 from assay.runs.export import export
-from assay.runs.generate import generate
+from assay.runs.question_files import generate
 from assay.runs.score import score
 from golden_numbers import FOLDER
 

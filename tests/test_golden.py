@@ -20,7 +20,7 @@ from assay.probes import probes, tour_probes
 from assay.report import terminal_bottom_line, terminal_summary
 from assay.results.findings import Estimate, Table
 from assay.runs.folder import open_bare
-from assay.runs.generate import generate
+from assay.runs.question_files import generate
 from golden_numbers import FOLDER, Golden, on_any_machine, read_packed, read_records, unpacked
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ import pytest
 
 from assay.cli import main
 from assay.config.settings import read_settings
-from assay.probes.unqover.generate import UnqoverQuestionWriter, entries
 from assay.probes.unqover.lists import read_lists
+from assay.probes.unqover.method import UnqoverQuestionWriter, entries
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.probes.unqover.settings import MASKS, UnqoverGenerateSettings
 

@@ -25,7 +25,7 @@ from assay.cli import main
 from assay.errors import DataError, UsageError
 from assay.gate import Limit, Outcome, Policy, Verdicts, gate, read_policy
 from assay.gate import check as gate_runs
-from assay.gate.judgement import judge
+from assay.gate.check import judge
 from assay.gate.verdicts import present_verdicts
 from assay.report import markdown_sections, print_sections
 from assay.results.findings import Estimate, Findings

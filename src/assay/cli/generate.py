@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.runs.generate import generate
+    from assay.runs.question_files import generate
 
     with shown_progress(True) as progress:
         done = generate(

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.gate.judgement import Judgement, Outcome, ReasonCode
     from assay.gate.policy import Limit, Policy, read_policy
-    from assay.gate.verdicts import Verdicts
+    from assay.gate.verdicts import Judgement, Outcome, ReasonCode, Verdicts
 
 __all__ = ["Judgement", "Limit", "Outcome", "Policy", "ReasonCode", "Verdicts", "gate", "read_policy"]
 
@@ -25,9 +24,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     homes = {
-        "judgement": ("ReasonCode", "Judgement", "Outcome"),
         "policy": ("Limit", "Policy", "read_policy"),
-        "verdicts": ("Verdicts",),
+        "verdicts": ("Judgement", "Outcome", "ReasonCode", "Verdicts"),
     }
     for home, names in homes.items():
         if name in names:

@@ -6,6 +6,7 @@ fail. A misspelt name must never count as a limit that is kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,14 +16,13 @@ from typing import Any
 from assay.compare import compare
 from assay.compare.differences import EstimateKey, key_of
 from assay.errors import AssayError, DataError, UsageError, suggest
-from assay.gate.judgement import Judgement, Outcome, ReasonCode, judge
 from assay.gate.policy import Limit, Match, Policy
-from assay.gate.verdicts import Verdicts
+from assay.gate.verdicts import Judgement, Outcome, ReasonCode, Verdicts
 from assay.probes import metrics_called, part_keys, probes
 from assay.results.diagnosis import FOLLOWS
 from assay.results.findings import Estimate
 from assay.results.run import Run
-from assay.results.verdict import VerdictKind
+from assay.results.verdict import Chance, VerdictKind
 from assay.runs.folder import open_bare, open_runs, run_folders, unfinished_folders
 
 
@@ -38,21 +38,13 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
         nothing = "every limit was skipped, so nothing was checked"
         rule = "at least one estimate is checked"
         judgements.append(Judgement("the policy", rule, Outcome.FAIL, nothing, "*", {}, code=ReasonCode.LIMIT))
-    notes = dict.fromkeys(note for compared in gates.compared.values() for note in compared.notes)
+    notes = dict.fromkeys(note for _, comparison_notes in gates.compared.values() for note in comparison_notes)
     not_checked = [note for run in gates.runs if (note := _unchecked_note(run, policy))]
     return Verdicts(str(folder), policy.name, judgements, [*notes, *not_checked])
 
 
-@dataclass(frozen=True)
-class _BaselineComparison:
-    """A run and its baseline: how much worse each estimate is, or why that is not known; and notes."""
-
-    worse: Mapping[EstimateKey, Estimate | str]
-    notes: Sequence[str]
-
-    def of(self, estimate: Estimate) -> Estimate | str:
-        unknown = "; ".join(("not compared with the baseline", *self.notes))
-        return self.worse.get(key_of(estimate)) or unknown
+Worse = Mapping[EstimateKey, Estimate | str]
+"""How much worse than in the baseline each estimate of a run is, or why that is not known."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,7 @@ class _Gate:
     folder: Path
     policy: Policy
     runs: Sequence[Run]
-    compared: dict[tuple[Path, Path, bool], _BaselineComparison] = field(default_factory=dict)
+    compared: dict[tuple[Path, Path, bool], tuple[Worse, Sequence[str]]] = field(default_factory=dict)  # with notes
 
     def judgements(self, limit: Limit) -> Iterator[Judgement]:
         """The judgements of a limit, run by run."""
@@ -72,7 +64,7 @@ class _Gate:
             for absent in _absent_parts(limit, run.findings.estimates):
                 yield replace(self._not_judged(limit, absent), model=model, run=folder)
             for estimate in _selected(limit, run.findings.estimates):
-                worse = None if limit.baseline is None else self._compare_with_baseline(limit, run).of(estimate)
+                worse = None if limit.baseline is None else self._worse(limit, run, estimate)
                 judgement = judge(self.policy, limit, estimate, worse)
                 yield replace(judgement, metric=f"{run.probe}.{limit.of_metric}", model=model, run=folder)
 
@@ -80,8 +72,8 @@ class _Gate:
         outcome = Outcome("fail" if absent.misspelt else self.policy.rule("missing", limit))
         return Judgement(limit.title, limit.rule, outcome, absent.reason, limit.metric, {}, code=ReasonCode.LIMIT)
 
-    def _compare_with_baseline(self, limit: Limit, run: Run) -> _BaselineComparison:
-        """A run compared with a limit's baseline, once for all limits."""
+    def _worse(self, limit: Limit, run: Run, estimate: Estimate) -> Estimate | str:
+        """How much worse an estimate is than in a limit's baseline; the runs are compared once for all limits."""
         key = Path(str(limit.baseline)), run.folder, limit.common
         if key not in self.compared:
             baseline = self._baseline(limit, run)
@@ -98,12 +90,13 @@ class _Gate:
                 problem = f"{self.policy.name}, {limit.title}: the baseline and {run.folder} were asked in {languages}."
                 remedy = "Name a baseline in the same language."
                 raise UsageError(problem, remedy, code="not-comparable", key="baseline")
-            worse = {
+            worse: Worse = {
                 key_of(difference.change): difference.worse or difference.change.note or ""
                 for difference in comparison.differences
             }
-            self.compared[key] = _BaselineComparison(worse, comparison.notes)
-        return self.compared[key]
+            self.compared[key] = worse, comparison.notes
+        worse, notes = self.compared[key]
+        return worse.get(key_of(estimate)) or "; ".join(("not compared with the baseline", *notes))
 
     def _baseline(self, limit: Limit, run: Run) -> Path:
         """The run that a run is compared with: of the same probe, in the same place where there are several."""
@@ -118,6 +111,82 @@ class _Gate:
             return beside if beside in same else same[0]
         problem = f"{about} holds {len(same)} runs of {run.probe}, expected one."
         raise refused(problem, "Name the folder of one run, or of a tour.", code="not-comparable")
+
+
+# --- one estimate against one limit: the bound of its interval decides, not the value
+
+
+def judge(policy: Policy, limit: Limit, estimate: Estimate, worse: Estimate | str | None = None) -> Judgement:
+    """The verdict on an estimate of a run; against a baseline on how much worse it is, or why that is not known."""
+    judged, margin = estimate if worse is None or isinstance(worse, str) else worse, None
+    if isinstance(worse, str) or judged.value is None:
+        reason = worse if isinstance(worse, str) else f"undefined: {judged.note}"
+        outcome = Outcome(policy.rule("undefined", limit))
+        judged = replace(estimate, value=None, low=None, high=None, note=reason)
+    elif limit.clear_of_chance is not None:
+        outcome, reason = _by_chance(judged)
+    else:
+        outcome, reason, margin = _by_bounds(policy, limit, judged)
+    about = limit.title, limit.rule, outcome, reason, limit.metric, dict(judged.group)
+    numbers = {key: getattr(judged, key) for key in ("value", "corrected", "low", "high", "level", "n")}
+    code = None
+    if outcome is not Outcome.PASS:
+        code = ReasonCode.FEW if _lacks_answers(limit, judged, margin) else ReasonCode.LIMIT
+    return Judgement(*about, **numbers, margin=margin, code=code)
+
+
+_TOO_FEW = re.compile(r"\b(too few|fewer than|are needed|in most resamples)\b")
+"""How probes' notes say that there are too few answers, templates or names for a number or its interval."""
+
+
+def _lacks_answers(limit: Limit, judged: Estimate, margin: float | None) -> bool:
+    """Whether nothing could be judged because there are too few answers for a number, its interval or its test."""
+    unknown = judged.chance is Chance.UNTOLD if limit.clear_of_chance is not None else judged.low is None
+    missing = judged.value is None or (unknown and margin is None)
+    return missing and _TOO_FEW.search(judged.note or "") is not None
+
+
+_NOT_CONTAINED = "its interval does not contain it, so no bound can be checked"
+
+
+def _by_chance(estimate: Estimate) -> tuple[Outcome, str]:
+    chance = estimate.chance
+    finding = {
+        Chance.ABOVE: "statistically clear",
+        Chance.WITHIN: "not statistically clear",
+        Chance.UNTOLD: "it has no p, q or chance level to compare with",
+    }[chance]
+    numbers = {"q": estimate.q, "p": estimate.p, "chance level": estimate.floor}
+    tested = ", ".join(f"{name} {value:.3g}" for name, value in numbers.items() if value is not None)
+    outcome = Outcome.PASS if chance is Chance.WITHIN else Outcome.FAIL
+    return outcome, f"{finding} ({tested})" if tested else finding
+
+
+def _by_bounds(policy: Policy, limit: Limit, estimate: Estimate) -> tuple[Outcome, str, float | None]:
+    if not estimate.contained:
+        return Outcome.FAIL, _NOT_CONTAINED, None
+    low, high, value = estimate.low, estimate.high, estimate.value
+    lowest, highest, hint = "lower bound", "upper bound", ""
+    if low is None or high is None:
+        if policy.rule("no_interval", limit) == "fail":
+            note = f": {estimate.note}" if estimate.note else ""
+            return Outcome.FAIL, f"a value without an interval{note}", None
+        assert value is not None  # undefined ones were judged before
+        low = high = value
+        lowest = highest = "value"
+        hint = "checked by its value: it has no interval"
+    broken, margins, (lower, upper) = [], [], limit.bounds
+    if upper is not None:
+        margins.append(upper - high)
+        if limit.worse_by is not None and high > upper:
+            broken.append(f"{highest} {high:.6g} is more than {upper:g}")
+        elif limit.worse_by is None and high >= upper:
+            broken.append(f"{highest} {high:.6g} is not below {upper:g}")
+    if lower is not None:
+        margins.append(low - lower)
+        if low <= lower:
+            broken.append(f"{lowest} {low:.6g} is not above {lower:g}")
+    return Outcome.FAIL if broken else Outcome.PASS, "; ".join(broken) or hint, min(margins)
 
 
 # --- verdicts, and whether estimates mean anything

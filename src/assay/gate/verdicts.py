@@ -1,14 +1,14 @@
-"""The results of a gate: as sections of blocks for people, as JUnit XML and JSON for programs."""
+"""The results of a gate: judgements, shown as sections of blocks for people, as JUnit XML and JSON for programs."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from xml.etree import ElementTree
 
-from assay.gate.judgement import Judgement, Outcome, ReasonCode
 from assay.presentation.elements import (
     Block,
     CellKind,
@@ -26,6 +26,51 @@ from assay.results.formatting import escape_control_characters, format_count, fo
 
 MOST = 40  # failures that are shown; JSON and JUnit have all
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Outcome(StrEnum):
+    """The result of a limit for an estimate."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+class ReasonCode(StrEnum):
+    """Why something failed or was skipped, for programs."""
+
+    LIMIT = "limit"
+    VERDICT = "verdict"
+    UNUSABLE = "unusable"
+    FEW = "too-few"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A limit, an estimate and the outcome, with the reason in words, and as a code unless it passed.
+
+    Against a baseline `value`, `low` and `high` are of how much worse the model is. `corrected` is the number that the
+    interval belongs to, where that is not the value. `margin` is how far the judged bound is from its limit, below 0
+    beyond it; None where no bound was judged. `metric` is PROBE.METRIC. Where a limit selected nothing, there is no
+    group and no value.
+    """
+
+    limit: str
+    rule: str
+    outcome: Outcome
+    reason: str
+    metric: str
+    group: Mapping[str, str]
+    model: str = ""
+    run: str = ""
+    value: float | None = None
+    corrected: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    n: int | None = None
+    margin: float | None = None
+    code: ReasonCode | None = None
 
 
 @dataclass(frozen=True)

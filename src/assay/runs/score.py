@@ -26,9 +26,9 @@ from assay.results.findings import Findings
 from assay.results.formatting import without_folders
 from assay.results.run import EndpointInfo, Run, RunInfo
 from assay.results.run import RunKind as RunKind
-from assay.runs import batch
 from assay.runs.audit import data_path, provenance, reported
 from assay.runs.folder import BLOCKS, INFO, info_in, open_for_writing, read_run, used_blocks
+from assay.runs.question_files import ENDING, read_results
 
 UNNAMED = "unnamed model"
 _UNNAMED = "the files do not name the model; --set model=NAME does"
@@ -187,7 +187,7 @@ def _read(
     if answers is not None:
         problem, remedy = "--answers cannot be used with batch results, whose format is known.", "Omit --answers."
         raise UsageError(problem, remedy, code="bad-option", key="answers")
-    return batch.read_results(method, files, request)
+    return read_results(method, files, request)
 
 
 def _require_followed(method: Method[Any, Any], request: Request, *, batch: bool) -> None:
@@ -219,7 +219,7 @@ def _require_answers(method: Method[Any, Any], file: Path, kind: AnswerFileKind 
             f"Score the run's folder: assay score {probe} {file.parent}",
         ),
     }
-    answer_kind = AnswerFileKind.BATCH_REQUESTS if file.name.endswith(batch.ENDING) else kind
+    answer_kind = AnswerFileKind.BATCH_REQUESTS if file.name.endswith(ENDING) else kind
     if answer_kind in refusals:
         problem, remedy = refusals[answer_kind]
         raise DataError(problem, remedy, code="unsupported", file=file)

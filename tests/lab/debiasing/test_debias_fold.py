@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from assay.errors import ModelError
-from assay.lab.debiasing.projection import FoldingLayers, find_folding_layers, fold
+from assay.lab.debiasing.projection import find_folding_layers, fold
 from assay.lab.debiasing.vectors import head_inputs
 from assay.models import find_model
 from assay.models.base import Options
@@ -108,8 +108,8 @@ def test_folding_equals_projecting(family: str, kind: str, model_folder: ModelFo
 
     weights = {name: values.clone() for name, values in model.state_dict().items()}
     places = find_folding_layers(model, inputs)
-    assert places == FoldingLayers(ENCODER[family], (READERS[family, kind],))
-    fold(model, matrix, places, inputs)
+    assert places == (ENCODER[family], [READERS[family, kind]])
+    fold(model, matrix, *places, inputs)
     assert torch.allclose(answers(model, inputs), expected, rtol=1e-5, atol=1e-5)
 
     changed = {name for name, values in model.state_dict().items() if not torch.equal(values, weights[name])}
@@ -142,16 +142,16 @@ def test_folding_twice_is_folding_once(model_folder: ModelFolder) -> None:
     """Since P P = P; the second time finds nothing to change, and says so."""
     model, _, inputs = loaded(model_folder("span", "bert"))
     matrix, places = projection(model.config.hidden_size), find_folding_layers(model, inputs)
-    first = fold(model, matrix, places, inputs)
+    first = fold(model, matrix, *places, inputs)
     assert first["qa_outputs"] > 0.1
     with raises("bad-model", ModelError, key="qa_outputs"):
-        fold(model, matrix, places, inputs)
+        fold(model, matrix, *places, inputs)
 
 
 def test_weights_that_do_not_change_are_an_error(model_folder: ModelFolder) -> None:
     model, _, inputs = loaded(model_folder("mask", "roberta"))
     with raises("bad-model", ModelError, key="lm_head.dense"):
-        fold(model, np.eye(model.config.hidden_size), find_folding_layers(model, inputs), inputs)
+        fold(model, np.eye(model.config.hidden_size), *find_folding_layers(model, inputs), inputs)
 
 
 # --- heads that cannot be folded into
@@ -181,9 +181,9 @@ def test_a_head_that_reads_the_hidden_state_elsewhere_too_is_refused(model_folde
     model, _, inputs = loaded(model_folder("span", "bert"))
     model.qa_outputs = Both(model.qa_outputs)
     places = find_folding_layers(model, inputs)
-    assert places.readers == ("qa_outputs.linear",)
+    assert places[1] == ["qa_outputs.linear"]
     with pytest.raises(ModelError, match=r"BertForQuestionAnswering: with the projection in qa_outputs\.linear"):
-        fold(model, projection(model.config.hidden_size), places, inputs)
+        fold(model, projection(model.config.hidden_size), *places, inputs)
 
 
 def test_a_layer_that_shares_its_weights_with_the_embeddings_is_refused(model_folder: ModelFolder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,10 @@ from assay.asking.queries import MASK, FillColumns, StringColumn
 from assay.errors import AssayError, ModelError, UsageError
 from assay.lab.debiasing import METHODS, debias, further_training
 from assay.lab.debiasing.attribute_words import AttributeWords
-from assay.lab.debiasing.cda import AugmentedTexts, Cda, ReleasedSwapper, Swapper, blocks_of, clipped, decoded_blocks
+from assay.lab.debiasing.cda import Cda, ReleasedSwapper, Swapper, augmented_texts, blocks_of, clipped, decoded_blocks
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.further_training import chosen_of
+from assay.lab.training.data_files import Texts
 from assay.models import find_model, load_model
 from assay.models.builtin import write_builtin
 from assay.models.hf import load_tokenizer
@@ -66,9 +68,10 @@ def weights(folder: Path) -> dict[str, Any]:
     return dict(load_file(folder / "model.safetensors"))
 
 
-def augmented(file: Path, tokenizer: Any, attribute: AttributeWords, room: int = 20, **more: Any) -> AugmentedTexts:
+def augmented(file: Path, tokenizer: Any, attribute: AttributeWords, room: int = 20, **more: Any) -> Texts:
     swapper = more.pop("swapper", Swapper)(attribute.tuples)
-    return AugmentedTexts(Corpus(file), attribute, tokenizer, room, swapper, more.pop("seed", 0), SilentProgress())
+    arguments = attribute, tokenizer, room, swapper, more.pop("seed", 0), SilentProgress()
+    return partial(augmented_texts, Corpus(file), *arguments)
 
 
 # --- blocks

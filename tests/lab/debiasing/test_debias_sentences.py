@@ -134,32 +134,32 @@ def test_every_sentence_is_as_likely_as_any_other() -> None:
 
 
 def test_two_classes_give_three_kinds_and_sentences_with_both_are_left_out(tmp_path: Path) -> None:
-    kinds = kinds_of_sentences(corpus(tmp_path, text()), TWO, WHOLE)
-    assert dict(kinds.available) == {"male": 12, "female": 12, "neutral": 12}
-    assert {*kinds.texts["male"]} == {f"Then he saw the {animal} there." for animal in ANIMALS}
-    assert {*kinds.texts["female"]} == {f"Then she saw the {animal} there." for animal in ANIMALS}
-    assert {*kinds.texts["neutral"]} == {f"Nobody saw the {animal} there." for animal in ANIMALS}
+    kinds, available = kinds_of_sentences(corpus(tmp_path, text()), TWO, WHOLE)
+    assert available == {"male": 12, "female": 12, "neutral": 12}
+    assert {*kinds["male"]} == {f"Then he saw the {animal} there." for animal in ANIMALS}
+    assert {*kinds["female"]} == {f"Then she saw the {animal} there." for animal in ANIMALS}
+    assert {*kinds["neutral"]} == {f"Nobody saw the {animal} there." for animal in ANIMALS}
 
 
 def test_more_classes_give_two_kinds(tmp_path: Path) -> None:
     lines = [f"The {word} saw a {animal}." for animal in ANIMALS for word in ("rabbi", "imam", "child")]
-    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), THREE, WHOLE)
-    assert {name: len(texts) for name, texts in kinds.texts.items()} == {"any faith": 24, "neutral": 12}
+    kinds, _ = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), THREE, WHOLE)
+    assert {name: len(texts) for name, texts in kinds.items()} == {"any faith": 24, "neutral": 12}
 
 
 def test_there_are_no_more_than_asked_for_and_the_same_again(tmp_path: Path) -> None:
     content = corpus(tmp_path, text(30))
     few = SentenceSelection(limit=11)
-    kinds = kinds_of_sentences(content, TWO, few)
-    assert [len(texts) for texts in kinds.texts.values()] == [11, 11, 11]
-    assert [*kinds.available.values()] == [30, 30, 30]
-    assert kinds_of_sentences(content, TWO, few) == kinds
-    assert kinds_of_sentences(content, TWO, SentenceSelection(limit=11, seed=1)) != kinds
+    kinds, available = kinds_of_sentences(content, TWO, few)
+    assert [len(texts) for texts in kinds.values()] == [11, 11, 11]
+    assert [*available.values()] == [30, 30, 30]
+    assert kinds_of_sentences(content, TWO, few) == (kinds, available)
+    assert kinds_of_sentences(content, TWO, SentenceSelection(limit=11, seed=1)) != (kinds, available)
 
 
 def test_all_sentences_are_taken_where_there_is_no_limit(tmp_path: Path) -> None:
-    kinds = kinds_of_sentences(corpus(tmp_path, text(30)), TWO, SentenceSelection(limit=0))
-    assert [len(texts) for texts in kinds.texts.values()] == [30, 30, 30]
+    kinds, _ = kinds_of_sentences(corpus(tmp_path, text(30)), TWO, SentenceSelection(limit=0))
+    assert [len(texts) for texts in kinds.values()] == [30, 30, 30]
 
 
 def test_cut_sentences_keep_their_attribute_word_or_four_words(tmp_path: Path) -> None:
@@ -169,11 +169,11 @@ def test_cut_sentences_keep_their_attribute_word_or_four_words(tmp_path: Path) -
         for animal in ANIMALS
         for line in (f"A {animal} bit HIM, {tail}.", f"“A {animal} bit her,” {tail}.", f"A {animal} bit it {tail}.")
     ]
-    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection())
-    assert all(" bit him," in each for each in kinds.texts["male"])
-    assert all(" bit her,” "[:-1] in each for each in kinds.texts["female"])
-    assert all(len(each.split()) >= 4 for each in kinds.texts["neutral"])
-    for texts in kinds.texts.values():
+    kinds, _ = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection())
+    assert all(" bit him," in each for each in kinds["male"])
+    assert all(" bit her,” "[:-1] in each for each in kinds["female"])
+    assert all(len(each.split()) >= 4 for each in kinds["neutral"])
+    for texts in kinds.values():
         assert len({len(each.split()) for each in texts}) > 3
         assert all(each == each.lower() for each in texts)
         assert all(f"{each} ".startswith(("a ", "“a ")) for each in texts)
@@ -184,10 +184,11 @@ def test_short_sentences_are_left_out(tmp_path: Path) -> None:
         f"he saw {animal}\nhe once saw a {animal}\nshe once saw a {animal}\none once saw a {animal}"
         for animal in ANIMALS
     ]
-    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection(clip=False))
-    assert kinds.available["male"] == 12
-    fewer = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection(clip=False, least_words=3))
-    assert fewer.available["male"] == 24
+    _, available = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection(clip=False))
+    assert available["male"] == 12
+    shorter_too = SentenceSelection(clip=False, least_words=3)
+    _, available = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, shorter_too)
+    assert available["male"] == 24
 
 
 # --- counterfactuals
@@ -195,19 +196,19 @@ def test_short_sentences_are_left_out(tmp_path: Path) -> None:
 
 def test_a_sentence_stands_beside_itself_with_its_counterparts(tmp_path: Path) -> None:
     lines = [f"The Rabbi saw one {animal} in a church, said the rabbi." for animal in ANIMALS]
-    found = counterfactual_sentences(corpus(tmp_path, "\n".join(lines)), THREE, WHOLE)
-    assert len(found.texts) == 24
-    assert sorted(found.sentence) == sorted([*range(12)] * 2)
+    examples, origins, _ = counterfactual_sentences(corpus(tmp_path, "\n".join(lines)), THREE, WHOLE)
+    assert len(examples) == 24
+    assert sorted(origins) == sorted([*range(12)] * 2)
     assert (
         "The Rabbi saw one owl in a church, said the rabbi.",
         "The Pastor saw one owl in a church, said the pastor.",
         "The Imam saw one owl in a church, said the imam.",
-    ) in found.texts
+    ) in examples
     assert (
         "The Rabbi saw one owl in a synagogue, said the rabbi.",
         "The Rabbi saw one owl in a church, said the rabbi.",
         "The Rabbi saw one owl in a mosque, said the rabbi.",
-    ) in found.texts
+    ) in examples
 
 
 def test_a_word_with_two_counterparts_gives_two_examples() -> None:
@@ -222,8 +223,8 @@ def test_possessives_and_punctuation_stay() -> None:
 
 
 def test_in_lower_case_unless_told_otherwise(tmp_path: Path) -> None:
-    found = counterfactual_sentences(corpus(tmp_path, text()), TWO, SentenceSelection(limit=10))
-    assert all(each == each.lower() for texts in found.texts for each in texts)
+    examples, *_ = counterfactual_sentences(corpus(tmp_path, text()), TWO, SentenceSelection(limit=10))
+    assert all(each == each.lower() for texts in examples for each in texts)
 
 
 # --- corpora that cannot be used
@@ -250,7 +251,7 @@ def test_too_few_sentences_of_one_kind_are_refused(tmp_path: Path) -> None:
 
 def test_where_a_sentence_is_cut_does_not_depend_on_the_others(tmp_path: Path) -> None:
     lines = text(30).splitlines()
-    one = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection())
+    one, _ = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, SentenceSelection())
     random.Random(0).shuffle(lines)
-    other = kinds_of_sentences(corpus(tmp_path, "\n".join(lines[:40]), "other.txt"), TWO, SentenceSelection())
-    assert all({*other.texts[name]} <= {*one.texts[name]} for name in one.texts)
+    other, _ = kinds_of_sentences(corpus(tmp_path, "\n".join(lines[:40]), "other.txt"), TWO, SentenceSelection())
+    assert all({*other[name]} <= {*one[name]} for name in one)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pytest
 
 from assay.asking.tokens import Tokens, starts_of
-from assay.lab.training.batches import IGNORED, Batches, Features, Masking, RowOrder
+from assay.lab.training.batches import IGNORED, Batches, Features, RowOrder, hide_tokens
 from assay.models.base import PaddedBatch, padded
 
 MASK, SPECIAL = 4, (0, 1, 2, 3, 4)
@@ -47,13 +50,16 @@ def test_grouped_batches_pad_far_less_and_begin_with_the_longest_row() -> None:
     assert lengths[next(iter(RowOrder(lengths, batch=8, seed=0, grouped=True)))] == lengths.max()
 
 
+def hide(share: float) -> Any:
+    return partial(hide_tokens, share=share, mask=MASK, vocabulary=1000, special=SPECIAL)
+
+
 def test_masks_hide_words_as_bert_does() -> None:
     tokens = Tokens(
         "mask", np.arange(10, 200_010, dtype=np.int32) % 900 + 10, starts_of(np.full(400, 500)), np.zeros(400)
     )
     rows = padded(tokens, 0)
-    masking = Masking(0.15, MASK, 1000, SPECIAL)
-    ids, labels = masking.apply(rows, np.random.default_rng(0))
+    ids, labels = hide(0.15)(rows, np.random.default_rng(0))
     chosen = labels != IGNORED
     assert chosen.mean() == pytest.approx(0.15, abs=0.005)
     assert np.array_equal(labels[chosen], rows.ids[chosen])
@@ -69,7 +75,7 @@ def test_masks_hide_words_as_bert_does() -> None:
 def test_special_tokens_and_padding_are_never_predicted_and_every_row_predicts_something() -> None:
     made = features(rows=300)
     rows = padded(made.tokens, 0)
-    _, labels = Masking(0.01, MASK, 1000, SPECIAL).apply(rows, np.random.default_rng(0))
+    _, labels = hide(0.01)(rows, np.random.default_rng(0))
     chosen = labels != IGNORED
     assert chosen.any(1).all()
     assert not (chosen & (rows.there == 0)).any()
@@ -78,12 +84,12 @@ def test_special_tokens_and_padding_are_never_predicted_and_every_row_predicts_s
 
 def test_a_row_of_special_tokens_alone_predicts_nothing() -> None:
     rows = PaddedBatch(np.array([[2, 3, 0]]), np.array([[1, 1, 0]]), np.zeros((1, 3), np.int64))
-    ids, labels = Masking(0.9, MASK, 1000, SPECIAL).apply(rows, np.random.default_rng(0))
+    ids, labels = hide(0.9)(rows, np.random.default_rng(0))
     assert (ids.tolist(), labels.tolist()) == ([[2, 3, 0]], [[IGNORED] * 3])
 
 
 def test_masks_depend_on_the_visit_and_on_nothing_else() -> None:
-    batches = Batches(features(), 0, typed=False, seed=3, masking=Masking(0.15, MASK, 1000, SPECIAL))
+    batches = Batches(features(), 0, typed=False, seed=3, masking=hide(0.15))
     first, later = batches.arrays([5, 9]), batches.arrays([405, 409])  # the same rows in the next pass
     np.random.seed(7)  # what others draw
     again = batches.arrays([5, 9])

@@ -23,7 +23,7 @@ from assay.probes.bbq.source import ItemSample, ItemSource, dataset_of, official
 from assay.probes.bbq.tallies import AnsweredItems
 from assay.probes.bbq_starter import PROBE as STARTER
 from assay.probes.bbq_starter.method import BBQStarter
-from assay.runs.generate import generate
+from assay.runs.question_files import generate
 from raising import raises
 
 QUARTETS = 10

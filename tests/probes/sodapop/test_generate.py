@@ -24,7 +24,7 @@ from assay.probes.sodapop.generate import NameGroupWriter, SodapopQuestionWriter
 from assay.probes.sodapop.name_builder import APPENDIX_A, SECTION_2
 from assay.probes.sodapop.names import read_groups
 from assay.runs.audit import audit
-from assay.runs.generate import generate
+from assay.runs.question_files import generate
 from fake_models import MemoryArrays
 from raising import raises
 

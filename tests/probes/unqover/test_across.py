@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.probes.unqover.across import side_by_side
+from assay.probes.unqover.compare_runs import side_by_side
 from assay.results.findings import Estimate, Findings, Table
 from raising import raises
 

@@ -17,8 +17,8 @@ import small_lists
 from asking import scored
 from assay.probes.base import Request
 from assay.probes.unqover.agreement import ListedWords, every_list
-from assay.probes.unqover.generate import entries
 from assay.probes.unqover.lists import read_lists
+from assay.probes.unqover.method import entries
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.probes.unqover.predictions import read_predictions
 from raising import raises

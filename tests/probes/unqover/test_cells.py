@@ -15,9 +15,9 @@ from assay.asking.queries import Answers
 from assay.errors import UsageError
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.unqover.cells import CellTable, cell_table
 from assay.probes.unqover.lists import Attribute, Subject, UnqoverTemplate, WordLists, read_lists
-from assay.probes.unqover.method import ClassForm, UnqoverPrepared
+from assay.probes.unqover.method import UnqoverPrepared
+from assay.probes.unqover.plan import CellTable, ClassForm, cell_table
 from assay.probes.unqover.settings import CLASSES
 from raising import raises
 

@@ -12,7 +12,7 @@ import pytest
 import small_lists
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.unqover.generate import UnqoverQuestionWriter
+from assay.probes.unqover.method import UnqoverQuestionWriter
 from raising import raises
 
 

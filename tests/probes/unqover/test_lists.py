@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import small_lists
-from assay.probes.unqover.cells import cell_table
 from assay.probes.unqover.lists import FILES, PACKAGED, read_lists
+from assay.probes.unqover.plan import cell_table
 from raising import raises
 
 

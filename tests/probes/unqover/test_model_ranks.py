@@ -1,6 +1,6 @@
 import numpy as np
 
-from assay.probes.unqover.across import aligned, intensity_shift, rank_summary, ranks, shared_top
+from assay.probes.unqover.compare_runs import aligned, intensity_shift, rank_summary, ranks, shared_top
 from raising import raises
 
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import ndtr
 
 from assay.probes.unqover.metrics import Cells, count_intensity, intensity, preference
-from assay.probes.unqover.subject_sums import make_blocks
 from assay.probes.unqover.uncertainty import (
     group_rows,
     least_sign_variance,
@@ -15,8 +14,15 @@ from assay.probes.unqover.uncertainty import (
     pooled_groups,
     pooled_intensity,
     pooled_one_sidedness,
+    share_intervals,
 )
-from assay.probes.unqover.uncertainty_subjects import jackknifed, noise_floor, single_subjects, subject_rows
+from assay.probes.unqover.uncertainty_subjects import (
+    jackknifed,
+    make_blocks,
+    noise_floor,
+    single_subjects,
+    subject_rows,
+)
 from assay.stats import ClusteredMeans, ErrorCovariance, benjamini_hochberg, random_signs, student_p
 
 SCORES = np.zeros((0, 2, 2, 2), dtype=np.float32)  # not looked at here: C is given
@@ -152,7 +158,8 @@ def test_means_over_cells_have_errors_of_subjects_and_templates(split, templates
     assert error[1] == pytest.approx(error[0] / 2)
     parts = kept[0] ** 2 / (units - 1) + kept[1] ** 2 / max(templates - 1, 1)
     assert freedom[0] == pytest.approx(sum(kept) ** 2 / parts)
-    low, high = means_over_cells(cells, [np.abs(values) / 10], halves(11, split), 11).intervals()[0][:2]
+    means = means_over_cells(cells, [np.abs(values) / 10], halves(11, split), 11)
+    low, high = share_intervals(*means)[0][:2]
     assert 0 <= low < np.abs(values).mean() / 10 < high <= 1
 
 

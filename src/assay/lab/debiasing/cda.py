@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from random import Random
 from typing import Any
@@ -75,40 +75,38 @@ class Cda(FurtherTraining):
         swapper = (ReleasedSwapper if released else Swapper)(self.attribute.tuples)
         job, layout = self.job, Tokeniser(loaded.tokenizer).single
         room = length - len(layout.before) - len(layout.after)
-        return AugmentedTexts(self.corpus, self.attribute, loaded.tokenizer, room, swapper, job.seed, job.progress)
+        return partial(
+            augmented_texts, self.corpus, self.attribute, loaded.tokenizer, room, swapper, job.seed, job.progress
+        )
 
 
-@dataclass
-class AugmentedTexts:
+def augmented_texts(
+    corpus: Corpus,
+    attribute: AttributeWords,
+    tokenizer: Any,
+    room: int,
+    swapper: Swapper | ReleasedSwapper,
+    seed: int,
+    progress: Progress,
+) -> Iterator[str]:
     """CDA's stream of texts: every block of the corpus that has an attribute word, its counterfactual copy before it.
 
     room: tokens of a block, without the model's own around it. seed: for tuples of more than two words, where each
     class of each block draws one of the others. The stream is the same each time that it is called for.
     """
-
-    corpus: Corpus
-    attribute: AttributeWords
-    tokenizer: Any
-    room: int
-    swapper: Swapper | ReleasedSwapper
-    seed: int
-    progress: Progress
-
-    def __call__(self) -> Iterator[str]:
-        pairs, any_yet = self._pairs(), False
-        while chunk := list(islice(pairs, _AT_ONCE)):
-            any_yet = True
-            yield from clipped([text for pair in chunk for text in pair], self.tokenizer, self.room)
-        if not any_yet:
-            raise _no_words(self.corpus, self.attribute)
-
-    def _pairs(self) -> Iterator[tuple[str, str]]:
-        cut = decoded_blocks if isinstance(self.swapper, ReleasedSwapper) else blocks_of
-        blocks = cut(self.corpus.texts(self.progress), self.tokenizer, self.room)
-        for number, block in enumerate(blocks):
-            if self.swapper.has_word(block):
-                to = drawn(self.swapper.classes, Random(f"{self.seed} {number}"))
-                yield self.swapper.swapped(block, to), block
+    cut = decoded_blocks if isinstance(swapper, ReleasedSwapper) else blocks_of
+    blocks = enumerate(cut(corpus.texts(progress), tokenizer, room))
+    pairs = (
+        (swapper.swapped(block, drawn(swapper.classes, Random(f"{seed} {number}"))), block)
+        for number, block in blocks
+        if swapper.has_word(block)
+    )
+    any_yet = False
+    while chunk := list(islice(pairs, _AT_ONCE)):
+        any_yet = True
+        yield from clipped([text for pair in chunk for text in pair], tokenizer, room)
+    if not any_yet:
+        raise _no_words(corpus, attribute)
 
 
 def blocks_of(lines: Iterable[str], tokenizer: Any, room: int) -> Iterator[str]:

@@ -124,23 +124,6 @@ class SentenceSelection:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class SentencesByClass:
-    """Sentences for INLP by kind, and how many of each kind the corpus has, repetitions included."""
-
-    texts: Mapping[str, list[str]]
-    available: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Counterfactuals:
-    """Sentences for SentenceDebias: (text with class 1's word, with class 2's, …), and the sentence each came from."""
-
-    texts: list[tuple[str, ...]]
-    sentence: list[int]
-    available: int
-
-
 class SentenceSample:
     """Up to `limit` different sentences: those whose text and seed give the lowest numbers."""
 
@@ -177,8 +160,8 @@ def names_of_kinds(attribute: AttributeWords) -> tuple[str, ...]:
 
 def kinds_of_sentences(
     corpus: Corpus, attribute: AttributeWords, selection: SentenceSelection, progress: Progress | None = None
-) -> SentencesByClass:
-    """Sentences for INLP, chosen and cut."""
+) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """Sentences for INLP by kind, chosen and cut; and how many of each kind the corpus has, repetitions included."""
     names = names_of_kinds(attribute)
     by_class = len(names) > 2
     samples = {name: SentenceSample(selection.limit, selection.seed) for name in names}
@@ -199,13 +182,14 @@ def kinds_of_sentences(
         name: [_prepared(sentence, number, attribute, selection) for number, sentence in sample.chosen()]
         for name, sample in samples.items()
     }
-    return SentencesByClass(texts, {name: sample.seen for name, sample in samples.items()})
+    return texts, {name: sample.seen for name, sample in samples.items()}
 
 
 def counterfactual_sentences(
     corpus: Corpus, attribute: AttributeWords, selection: SentenceSelection, progress: Progress | None = None
-) -> Counterfactuals:
-    """Sentences for SentenceDebias with their counterparts. `how.least_words` and `how.clip` are not used.
+) -> tuple[list[tuple[str, ...]], list[int], int]:
+    """Sentences for SentenceDebias as (text with class 1's word, with class 2's, …), the number of the sentence that
+    each came from, and how many there were. `selection.least_words` and `selection.clip` are not used.
 
     A sentence gives one example for each different attribute word in it and each tuple that this word is in; all
     occurrences of the word are replaced, other attribute words stay.
@@ -216,13 +200,13 @@ def counterfactual_sentences(
         if attribute.find(sentence, whole_tokens=selection.whole_tokens):
             sample.add(sentence)
     _require(corpus, attribute, count, {attribute.name: len(sample)})
-    texts, origin = [], []
+    texts, origins = [], []
     for number, (_, sentence) in enumerate(sample.chosen()):
         text = sentence.lower() if selection.lower else sentence
         for example in counterfactuals_of(text, attribute, whole_tokens=selection.whole_tokens):
             texts.append(example)
-            origin.append(number)
-    return Counterfactuals(texts, origin, sample.seen)
+            origins.append(number)
+    return texts, origins, sample.seen
 
 
 def counterfactuals_of(text: str, attribute: AttributeWords, *, whole_tokens: bool = False) -> list[tuple[str, ...]]:

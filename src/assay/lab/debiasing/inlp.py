@@ -52,9 +52,9 @@ def learnt(
 ) -> ProjectionFit:
     """The directions of linear classifiers of sentences with words of one class, of the other, or of none."""
     selection = replace(settings.choosing(job.seed), clip=settings.clip == "random", least_words=settings.least_words)
-    kinds = kinds_of_sentences(corpus, attribute, selection, job.progress)
-    features, firsts = vectors([text for texts in kinds.texts.values() for text in texts])
-    labels = np.repeat(np.arange(len(kinds.texts)), [len(texts) for texts in kinds.texts.values()])
+    sentences, available = kinds_of_sentences(corpus, attribute, selection, job.progress)
+    features, firsts = vectors([text for texts in sentences.values() for text in texts])
+    labels = np.repeat(np.arange(len(sentences)), [len(texts) for texts in sentences.values()])
     rest, test = split(labels, job.seed)
     places = split(labels[rest], job.seed)
     train, dev = rest[places[0]], rest[places[1]]
@@ -70,11 +70,11 @@ def learnt(
     )
     job.progress.advance(settings.rounds + 1 - len(removed.ranks))  # those that were not needed
     counts = {
-        "there": dict(kinds.available),
-        "used": {name: len(texts) for name, texts in kinds.texts.items()},
+        "there": available,
+        "used": {name: len(texts) for name, texts in sentences.items()},
         "split": {"train": len(train), "dev": len(dev), "test": len(test)},
     }
-    return ProjectionFit(counts, removed, probe_accuracies(features, firsts, labels, train, test, removed.basis))
+    return counts, removed, probe_accuracies(features, firsts, labels, train, test, removed.basis)
 
 
 def inlp(

@@ -23,7 +23,7 @@ last hidden state, and the result is compared with a hook: a model whose head re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -75,14 +75,8 @@ class ProjectionSettings:
         """Refuse what would leave no direction of a model of this width."""
 
 
-@dataclass(frozen=True)
-class ProjectionFit:
-    """How many sentences there were, what is to be removed, and what a probe tells on sentences kept for the end."""
-
-    sentences: Mapping[str, Any]
-    removed: RemovedDirections
-    probe_accuracies: Mapping[str, Mapping[str, float]]
-
+ProjectionFit = tuple[Mapping[str, Any], RemovedDirections, Mapping[str, Mapping[str, float]]]
+"""How many sentences there were, what is to be removed, and what a probe tells on sentences kept for the end."""
 
 Vectors = Callable[[list[str]], NDArray[np.float32]]
 """Gives the vectors of texts by one model: (2, text, width), see `sentence_vectors`."""
@@ -105,7 +99,7 @@ def project(
     with _opened(job, settings) as spec:
         model, tokenizer = load_weights(spec), load_tokenizer(spec)
         inputs = head_inputs(tokenizer, model.device, options=kind_of(spec.abilities) is KINDS["choice"])
-        places = find_folding_layers(model, inputs)
+        writer, readers = find_folding_layers(model, inputs)
         settings.require_some_left(attribute, model.config.hidden_size)
         require_space(job.out, int(1.1 * 4 * sum(weight.numel() for weight in model.parameters())))
         before = job.scores(Path(spec.place))
@@ -113,24 +107,23 @@ def project(
         length = min(settings.length or limit, limit)
         label = f"{job.method.name}: vectors"
         vectors = partial(sentence_vectors, model, tokenizer, length=length, progress=job.progress, label=label)
-        fit = learn(job, settings, attribute, corpus, vectors)
-        removed = fit.removed
+        sentences, removed, probe_accuracies = learn(job, settings, attribute, corpus, vectors)
         head = {"head": settings.head} if job.model == "builtin" else {"revision": spec.revision}
         report: dict[str, Any] = job.report(attribute, corpus.digest) | {
             "model": {"name": without_folders(spec.name), "digest": spec.digest, **head},
             "architecture": type(model).__name__,
             "settings": asdict(settings),
             "device": spec.device,
-            "sentences": fit.sentences,
+            "sentences": sentences,
             "removed": {"directions": len(removed.basis), "of": removed.basis.shape[1], "share": removed.share},
             "probe": {
                 "accuracy": removed.accuracy,
                 "directions": removed.ranks,
                 "majority": removed.majority,
                 "unfinished": removed.unfinished,
-                **fit.probe_accuracies,
+                **probe_accuracies,
             },
-            "folded_into": fold(model, removed.projection, places, inputs),
+            "folded_into": fold(model, removed.projection, writer, readers, inputs),
             "scores": None,
             "versions": {"assay": __version__, **{name: version(name) for name in _PACKAGES}},
         }
@@ -214,16 +207,10 @@ _TOLERANCE = 1e-4  # of the largest logit: what float32 loses on the way through
 _LEAST_CHANGE = 1e-6
 
 
-@dataclass(frozen=True)
-class FoldingLayers:
-    """writer: the module whose output is the last hidden state; readers: the linear layers that read it."""
-
-    writer: str
-    readers: tuple[str, ...]
-
-
-def find_folding_layers(model: Any, inputs: Inputs) -> FoldingLayers:
-    """Where a model's last hidden state is written and read, found by running it on some inputs."""
+def find_folding_layers(model: Any, inputs: Inputs) -> tuple[str, list[str]]:
+    """The module whose output is the last hidden state, and the linear layers that read it, found by running the model
+    on some inputs.
+    """
     _, torch = libraries()
     linear_inputs: dict[str, list[Tensor]] = {}
     outputs: dict[str, list[Tensor | None]] = {}
@@ -264,20 +251,22 @@ def find_folding_layers(model: Any, inputs: Inputs) -> FoldingLayers:
     if not readers:
         raise _refused(model, "no linear layer reads its last hidden state")
     _require_own_weights(model, readers)
-    return FoldingLayers(writer, tuple(readers))
+    return writer, readers
 
 
-def fold(model: Any, projection: NDArray[np.floating], places: FoldingLayers, inputs: Inputs) -> dict[str, float]:
+def fold(
+    model: Any, projection: NDArray[np.floating], writer: str, readers: Sequence[str], inputs: Inputs
+) -> dict[str, float]:
     """Fold a projection into the layers that read the last hidden state; returns how much each changed.
 
     A change is the size of the difference relative to the layer's weights (Frobenius). Weights that did not change and
     answers that are not those of the hooked model are ModelErrors, and the model must then not be used.
     """
     _, torch = libraries()
-    with torch.inference_mode(), projecting(model, projection, places.writer):
+    with torch.inference_mode(), projecting(model, projection, writer):
         expected = _logits(model(**inputs))
     changes = {}
-    for name in places.readers:
+    for name in readers:
         weight = model.get_submodule(name).weight
         old = weight.detach().cpu().numpy().astype(np.float64)  # (out, width)
         with torch.no_grad():
@@ -294,7 +283,7 @@ def fold(model: Any, projection: NDArray[np.floating], places: FoldingLayers, in
         if not bool(
             torch.allclose(logits, folded[name], rtol=0, atol=_TOLERANCE * max(1.0, float(logits.abs().max())))
         ):
-            inside = f"with the projection in {', '.join(places.readers)}"
+            inside = f"with the projection in {', '.join(readers)}"
             raise _refused(model, f"{inside}, {name} is not what it should be")
     return changes
 

@@ -30,27 +30,25 @@ def learnt(
 ) -> ProjectionFit:
     """The directions in which sentences differ from the same ones with counterparts of their attribute words."""
     selection = settings.choosing(job.seed)
-    examples = counterfactual_sentences(corpus, attribute, selection, job.progress)
+    tuples, origins, available = counterfactual_sentences(corpus, attribute, selection, job.progress)
     classes = len(attribute.classes)
-    flat, firsts = vectors([text for texts in examples.texts for text in texts])
-    features = flat.reshape(len(examples.texts), classes, -1)  # (tuple, class, width)
+    flat, firsts = vectors([text for texts in tuples for text in texts])
+    features = flat.reshape(len(tuples), classes, -1)  # (tuple, class, width)
     basis, share = sentence_debias(features, settings.components)
     # The probe's test sentences are others than those that it learns from, not other versions of the same.
-    numbers = np.array(examples.sentence)
+    numbers = np.array(origins)
     rest, test = split(np.zeros(numbers.max() + 1, np.int64), job.seed)
     labels = np.tile(np.arange(classes), len(numbers))
     train, tested = (np.flatnonzero(np.repeat(np.isin(numbers, part), classes)) for part in (rest, test))
     accuracies = probe_accuracies(flat, firsts, labels, train, tested, basis)
     held_out = accuracies["held_out"]
     counts = {
-        "there": {attribute.name: examples.available},
+        "there": {attribute.name: available},
         "used": {attribute.name: int(numbers.max()) + 1, "tuples": len(numbers)},
         "split": {"train": len(rest), "test": len(test)},
     }
     accuracy = (held_out["before"], held_out["after"])
-    return ProjectionFit(
-        counts, RemovedDirections(basis, accuracy, (0, len(basis)), held_out["majority"], share), accuracies
-    )
+    return counts, RemovedDirections(basis, accuracy, (0, len(basis)), held_out["majority"], share), accuracies
 
 
 def sentence_debias(features: Floats, components: int = 1) -> tuple[Floats, float]:

@@ -8,7 +8,7 @@ of the seed, the pass over the data and the row, so that a resumed training sees
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -85,25 +85,31 @@ def joined(parts: Sequence[Tokens]) -> Tokens:
     )
 
 
-@dataclass(frozen=True)
-class Masking:
-    """BERT's way to hide words: of the chosen tokens 80% become the mask, 10% a random token, 10% stay."""
+Masking = Callable[[PaddedBatch, np.random.Generator], tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""`hide_tokens` with a model's own tokens and a share."""
 
-    share: float
-    mask: int
-    vocabulary: int
-    special: tuple[int, ...]
 
-    def apply(self, rows: PaddedBatch, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Tokens with some of them hidden, and labels; every row has at least one label, however short it is."""
-        may = (rows.there == 1) & ~np.isin(rows.ids, self.special)
-        draw = np.where(may, rng.random(rows.ids.shape), 2.0)
-        chosen = may & (draw <= np.maximum(self.share, draw.min(1, keepdims=True)))
-        kind = rng.random(rows.ids.shape)
-        random = rng.integers(0, self.vocabulary, rows.ids.shape)
-        ids = np.where(chosen & (kind < 0.8), self.mask, rows.ids)
-        ids = np.where(chosen & (kind >= 0.8) & (kind < 0.9), random, ids)
-        return ids, np.where(chosen, rows.ids, IGNORED)
+def hide_tokens(
+    rows: PaddedBatch,
+    rng: np.random.Generator,
+    *,
+    share: float,
+    mask: int,
+    vocabulary: int,
+    special: tuple[int, ...],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Tokens with some of them hidden, and labels; every row has at least one label, however short it is.
+
+    BERT's way to hide words: of the chosen tokens 80% become the mask, 10% a random token, 10% stay.
+    """
+    may = (rows.there == 1) & ~np.isin(rows.ids, special)
+    draw = np.where(may, rng.random(rows.ids.shape), 2.0)
+    chosen = may & (draw <= np.maximum(share, draw.min(1, keepdims=True)))
+    kind = rng.random(rows.ids.shape)
+    random = rng.integers(0, vocabulary, rows.ids.shape)
+    ids = np.where(chosen & (kind < 0.8), mask, rows.ids)
+    ids = np.where(chosen & (kind >= 0.8) & (kind < 0.9), random, ids)
+    return ids, np.where(chosen, rows.ids, IGNORED)
 
 
 @dataclass(frozen=True)
@@ -129,7 +135,7 @@ class Batches:
             options = tokens.marks["parts"].shape[1] - 1
             arrays = {name: values.reshape(len(rows), options, -1) for name, values in arrays.items()}
         if self.masking is not None:
-            arrays["input_ids"], arrays["labels"] = self.masking.apply(
+            arrays["input_ids"], arrays["labels"] = self.masking(
                 wide, np.random.default_rng([self.seed, *map(int, visits)])
             )
         return arrays | {name: values[rows] for name, values in self.features.labels.items()}

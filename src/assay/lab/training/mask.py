@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from assay.asking.queries import Ints
 from assay.asking.tokens import Tokens, starts_of
 from assay.config.settings import setting
 from assay.errors import DataError
-from assay.lab.training.batches import IGNORED, Features, Masking, encoded
+from assay.lab.training.batches import IGNORED, Features, Masking, encoded, hide_tokens
 from assay.lab.training.data_files import Texts, digests_of, lines_of, summary_of, text_files
 from assay.lab.training.scores import Array, TaskScores, TrainedModelAsk, perplexity_estimate
 from assay.lab.training.training_kind import EvaluationData, TrainingData, TrainingKind, TrainingSettings, epochs, rate
@@ -68,7 +69,9 @@ class MaskTraining(TrainingKind[MaskSettings]):
 
     def masking(self, tokenizer: Any, settings: MaskSettings, n_tokens: int) -> Masking:
         special = tuple(sorted(set(tokenizer.all_special_ids)))
-        return Masking(settings.masking, tokenizer.mask_token_id, min(len(tokenizer), n_tokens), special)
+        vocabulary = min(len(tokenizer), n_tokens)
+        mask = tokenizer.mask_token_id
+        return partial(hide_tokens, share=settings.masking, mask=mask, vocabulary=vocabulary, special=special)
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens
     ids, labels = [], []
     for row in range(len(tokens)):
         block = padded(tokens.take(np.array([row])), 0)
-        changed, label = masking.apply(block, np.random.default_rng([seed, row]))
+        changed, label = masking(block, np.random.default_rng([seed, row]))
         ids.append(changed[0])
         labels.append(label[0])
     hidden, label_ids = (np.concatenate(parts).astype(np.int32) for parts in (ids, labels))

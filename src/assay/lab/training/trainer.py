@@ -83,13 +83,14 @@ def fit(
     transformers, _ = libraries()
     order = RowOrder(batches.features.lengths, size, batches.seed, settings.order == "grouped")
     with _own_random_numbers(), _without_cudnn_attention():
-        trainer = _in_order(transformers, order)(
+        trainer = transformers.Trainer(
             model=model,
             args=_arguments(transformers, settings, steps, checkpoints, batches.seed, device, dtype),
             train_dataset=order,
             data_collator=batches,
             callbacks=[_listener(transformers, progress, size)],
         )
+        trainer._get_train_sampler = lambda *arguments, **more: order
         trainer.remove_callback(transformers.PrinterCallback)
         trainer.model_accepts_loss_kwargs = False  # see above: a batch's loss is its mean, and steps take their mean
         with _explained_memory(device, settings):
@@ -149,14 +150,6 @@ def require_libraries(need: str, *names: str) -> None:
     with require_package(need, how_to_install("train")):
         for name in names:
             import_module(name)
-
-
-def _in_order(transformers: Any, order: RowOrder) -> Any:
-    class InOrder(transformers.Trainer):
-        def _get_train_sampler(self, *arguments: Any, **more: Any) -> Any:
-            return order
-
-    return InOrder
 
 
 def _listener(transformers: Any, progress: Progress, size: int) -> Any:

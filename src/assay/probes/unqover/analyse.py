@@ -18,7 +18,6 @@ from assay.probes.unqover.choose_examples import Wording, showcase
 from assay.probes.unqover.metrics import CellLabels, Cells, Preference
 from assay.probes.unqover.settings import UnqoverSettings
 from assay.probes.unqover.slots import Contents
-from assay.probes.unqover.subject_sums import make_blocks
 from assay.probes.unqover.uncertainty import (
     CHANCE,
     HEADLINE,
@@ -31,8 +30,9 @@ from assay.probes.unqover.uncertainty import (
     pooled_groups,
     pooled_intensity,
     pooled_one_sidedness,
+    share_intervals,
 )
-from assay.probes.unqover.uncertainty_subjects import single_subjects, subject_rows
+from assay.probes.unqover.uncertainty_subjects import make_blocks, single_subjects, subject_rows
 from assay.results.examples import MOST, Example
 from assay.results.findings import NEAR_TIE, Cell, Estimate, Findings, Table
 from assay.stats import MIN_UNITS
@@ -94,12 +94,12 @@ def analyse(
     }
     preferences = {name: metrics.preference(cells, bias, subjects, column) for name, (column, _) in pools.items()}
     errors = chain(metrics.errors(cells.scores, released=released), listed.values())
-    means = means_over_cells(cells, errors, groups, subjects)
-    headline = dict(zip(names, (*_intensities(preferences["gamma"]), *means.mean.tolist()), strict=True))
+    mean, error, freedom = means_over_cells(cells, errors, groups, subjects)
+    headline = dict(zip(names, (*_intensities(preferences["gamma"]), *mean.tolist()), strict=True))
     uncertainties: dict[str, Uncertainty] = {}
     has_enough_subjects = fewest(labels) >= MIN_UNITS
     if has_enough_subjects:
-        uncertainties |= zip(names[2:], means.intervals(), strict=True)
+        uncertainties |= zip(names[2:], share_intervals(mean, error, freedom), strict=True)
         if samples and cells.listed is not None:
             floors = drawn_floors(cells.listed.shares, samples, np.random.default_rng([seed, 2]))
             uncertainties |= {name: uncertainties[name]._replace(floor=floor) for name, floor in floors.items()}

@@ -68,22 +68,9 @@ class Association:
         return not self.clear, -abs(self.gamma), *self.part, self.subject, self.attribute or ""
 
 
-@dataclass(frozen=True)
-class StrongestAssociations:
-    """Associations in their order, and how many were left out."""
-
-    rows: Sequence[Association]
-    pooled: bool  # some rows are about grouped names
-    too_few: int  # rows left out, having fewer than MIN_CELLS cells
-
-    def by_class(self, most: int) -> list[tuple[Part, list[Association]]]:
-        """The first few of every (class, form), in the order of the classes' first ones."""
-        parts = dict.fromkeys(row.part for row in self.rows)
-        return [(part, [row for row in self.rows if row.part == part][:most]) for part in parts]
-
-
-def strongest_associations(run: Run) -> StrongestAssociations:
-    """All associations worth showing: clear ones first, each part by size.
+def strongest_associations(run: Run) -> tuple[list[Association], int]:
+    """All associations worth showing, clear ones first, each part by size; and how many were left out, having fewer
+    than MIN_CELLS cells.
 
     Where a class has grouped names (gender), their rows take the place of single names, which a sample compares too
     rarely. Of two groups that mirror each other (γ of one is minus γ of the other), only the favoured one is kept.
@@ -92,19 +79,13 @@ def strongest_associations(run: Run) -> StrongestAssociations:
     pooled_parts = {row.part for row in pooled}
     single = [row for row in _associations(run, "gamma") if row.part not in pooled_parts]
     singles = _enough(single)
-    return StrongestAssociations(
-        sorted(pooled + singles, key=lambda row: row.order), bool(pooled), len(single) - len(singles)
-    )
+    return sorted(pooled + singles, key=lambda row: row.order), len(single) - len(singles)
 
 
 def ranked_subjects(run: Run) -> list[tuple[Part, list[Association]]]:
     """The subjects of every (class, form), the most favoured first."""
-    rows = _associations(run, "subjects")
-    parts = dict.fromkeys(row.part for row in rows)
-    return [
-        (part, sorted((row for row in rows if row.part == part), key=lambda row: (-row.gamma, row.subject)))
-        for part in parts
-    ]
+    parts = rows_by_part(_associations(run, "subjects")).items()
+    return [(part, sorted(rows, key=lambda row: (-row.gamma, row.subject))) for part, rows in parts]
 
 
 def compared_groups(run: Run) -> dict[Part, tuple[str, str, list[Association]]]:
@@ -112,10 +93,8 @@ def compared_groups(run: Run) -> dict[Part, tuple[str, str, list[Association]]]:
 
     The two are compared with each other, so γ of the first is minus γ of the second.
     """
-    rows = _associations(run, "groups")
     compared = {}
-    for part in dict.fromkeys(row.part for row in rows):
-        part_rows = [row for row in rows if row.part == part]
+    for part, part_rows in rows_by_part(_associations(run, "groups")).items():
         first, *others = sorted({row.subject for row in part_rows})
         if len(others) == 1:
             compared[part] = first, others[0], [row for row in part_rows if row.subject == others[0]]
@@ -126,6 +105,14 @@ def association_table(rows: Iterable[Association]) -> Data:
     """Associations as a long table: the data of a chart."""
     columns = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "q", "n")
     return Data(columns, [[*r.part, r.subject, r.attribute, r.gamma, r.low, r.high, r.eta, r.q, r.n] for r in rows])
+
+
+def rows_by_part(rows: Iterable[Association]) -> dict[Part, list[Association]]:
+    """Associations by class and form, in the order of the first ones."""
+    parts: dict[Part, list[Association]] = {}
+    for row in rows:
+        parts.setdefault(row.part, []).append(row)
+    return parts
 
 
 def part_label(part: Part) -> str:

@@ -165,11 +165,11 @@ def _option_shares(
     if places.shape[2] > 2:
         np.put_along_axis(expected, places[:, 0, 2:].astype(np.int64), unknown, axis=1)
     groups = None if labels.groups is None else numbered(labels.groups)[1]
-    excess = means_over_cells(cells, (shares - expected).T, groups, len(labels.subjects))
+    excess, error, freedom = means_over_cells(cells, (shares - expected).T, groups, len(labels.subjects))
     share = shares.mean(axis=0)
-    p = place_p(share, excess.mean, excess.error, excess.freedom, fewest(labels))
+    p = place_p(share, excess, error, freedom, fewest(labels))
     n = chosen[..., 0].size
     return [
         made_place(*option, n, label)
-        for option in zip(_PLACES[: len(share)], share, share - excess.mean, p.tolist(), strict=True)
+        for option in zip(_PLACES[: len(share)], share, share - excess, p.tolist(), strict=True)
     ]

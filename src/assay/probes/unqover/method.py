@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from assay.asking.plan import Ask, WordPlan
-from assay.asking.queries import Answers, SpanColumns
+from assay.asking.plan import Ask
+from assay.asking.progress import Progress
+from assay.asking.queries import MASK, Answers, SpanColumns
 from assay.config.settings import GENERATE, SCORE, as_written, read_settings
-from assay.errors import DataError, UsageError
+from assay.errors import UsageError
+from assay.files.atomic import open_atomically
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
 from assay.probes.question_format import QuestionFormat, answer_mode_note
-from assay.probes.unqover.across import TITLES, side_by_side
 from assay.probes.unqover.analyse import ScoredCells, findings_of
 from assay.probes.unqover.choose_examples import QuestionAsAsked
-from assay.probes.unqover.compare_runs import contrast
+from assay.probes.unqover.compare_runs import TITLES, contrast, side_by_side
 from assay.probes.unqover.diagnose import diagnosis_of
 from assay.probes.unqover.grounds import Held, grounds_of
 from assay.probes.unqover.listed_plan import ROUNDED, ListedCells, ListedPlan, forms_of, listing_for
 from assay.probes.unqover.lists import WordLists, read_lists, regions
 from assay.probes.unqover.metrics import CellLabels, Cells
-from assay.probes.unqover.plan import PER_CELL, UnqoverPlan, contents_of
+from assay.probes.unqover.plan import PER_CELL, ClassForm, UnqoverPlan, contents_of, unusable
 from assay.probes.unqover.present import present
 from assay.probes.unqover.present_tables import across, of_study
 from assay.probes.unqover.settings import (
     CLASSES,
     LLM_FORMS,
     MASKED,
+    MASKS,
     QUICK_ATTRIBUTES,
     QUICK_CELLS,
     QUICK_OF_ENDPOINTS,
@@ -46,22 +49,6 @@ from assay.results.formatting import plural
 
 _LISTS = Path("unqover", "word_lists")
 """Where official data have the authors' lists."""
-
-
-@dataclass(frozen=True)
-class ClassForm:
-    """One class of subjects in one form.
-
-    With a language model the form says in which way it was asked, too, since their numbers are not comparable: "choice,
-    letters".
-    """
-
-    cls: str
-    form: str
-
-    @property
-    def label(self) -> str:
-        return f"{self.cls} ({self.form})"
 
 
 AnyPlan = UnqoverPlan | ListedPlan
@@ -159,8 +146,6 @@ class UnQover(Method[UnqoverPrepared, Data]):
         return UnqoverPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings), scored
 
     def generation(self, request: Request) -> Any:
-        from assay.probes.unqover.generate import UnqoverQuestionWriter
-
         return UnqoverQuestionWriter(
             read_settings(UnqoverGenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
         )
@@ -261,28 +246,6 @@ def _sized(plan: AnyPlan, settings: UnqoverSettings, request: Request, ask: Ask)
     return plan if n_cells >= len(plan.table) else plan.with_cells(n_cells)
 
 
-def unusable(part: ClassForm, lists: WordLists, ask: Ask, notes: list[str]) -> tuple[str, ...]:
-    """Subjects that cannot be asked about in this model: in masked sentences those that are not one token."""
-    slots = sorted({template.slot for template in lists.templates})
-    words = tuple(subject.forms[slot] for slot in slots for subject in lists.subjects)
-    answers = ask(WordPlan(words), f"words of {part.label}")
-    pieces = answers["pieces"].reshape(len(slots), -1)  # (slot, subject)
-    usable = (pieces == 1).all(0) if part.form == MASKED else np.ones(len(lists.subjects), bool)
-    _require_different(part, lists, slots, answers, usable)
-    left_out = [subject.name for subject, keep in zip(lists.subjects, usable, strict=True) if not keep]
-    if left_out:
-        notes.append(
-            f"{part.label}: {len(left_out)} of {len(lists.subjects)} subjects are left out because they are not single "
-            f"tokens of this model: {', '.join(left_out)}"
-        )
-    sides = [usable] if lists.split is None else [usable[: lists.split], usable[lists.split :]]
-    if usable.sum() < 2 or not all(side.any() for side in sides):
-        problem = f"{part.label}: fewer than two subjects are single tokens of this model, so no pair is left."
-        remedy = "Choose other subjects with --set word_lists=DIR, another class, or a model with a larger vocabulary."
-        raise DataError(problem, remedy, code="nothing-to-ask", key="class")
-    return tuple(left_out)
-
-
 def cells_of(plan: UnqoverPlan, scores: Any) -> Cells:
     """The plan's cells with their scores (question, subject) in the metrics' shape."""
     table = plan.table
@@ -323,23 +286,6 @@ def _with_lists(settings: UnqoverSettings, data: Path | None) -> UnqoverSettings
     return replace(settings, word_lists=str(lists))
 
 
-def _require_different(part: ClassForm, lists: WordLists, slots: list[str], answers: Answers, usable: Any) -> None:
-    """Raise an error if two subjects have the same tokens, which makes them one subject to the model."""
-    keys = answers["key"].reshape(len(slots), -1)
-    for slot, row in zip(slots, keys.tolist(), strict=True):
-        names: dict[int, str] = {}  # by key
-        for subject, key, is_usable in zip(lists.subjects, row, usable.tolist(), strict=True):
-            name = subject.forms[slot]
-            if is_usable and key in names:
-                raise DataError(
-                    f"{part.label}: the subjects {names[key]!r} and {name!r} have the same tokens, so this model "
-                    "cannot tell them apart.",
-                    "Remove one of them from the word lists, or choose another model.",
-                    code="bad-list",
-                )
-            names[key] = name
-
-
 def _limited(plans: dict[ClassForm, AnyPlan], limit: int, notes: list[str]) -> dict[ClassForm, AnyPlan]:
     """The plans cut to about `limit` questions in all, divided evenly among the parts in whole cells."""
     (per_cell,) = {plan.per_cell for plan in plans.values()}
@@ -356,3 +302,100 @@ def _limited(plans: dict[ClassForm, AnyPlan], limit: int, notes: list[str]) -> d
             comparisons = plural(share, "comparison is", "comparisons are")
             notes.append(f"{part.label}: {comparisons} too few for all {needed} attributes; raise --limit.")
     return limited
+
+
+# --- questions in the authors' JSON (see predictions.py), for their programs or any other
+
+
+_SOME = 1000
+"""Examples written between two signs of progress."""
+
+
+@dataclass(frozen=True)
+class UnqoverQuestionWriter:
+    """A file of questions that somebody wants."""
+
+    settings: UnqoverGenerateSettings
+
+    counted: ClassVar[str] = "ordered pairs, two questions each"
+
+    @property
+    def label(self) -> str:
+        return f"{self.settings.cls} ({self.settings.form})"
+
+    def notes(self) -> list[str]:
+        return []
+
+    def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
+        """Write the file, whole or not at all; returns how many examples it has."""
+        if out.is_dir():
+            remedy = "Name the file to write with --out."
+            raise UsageError("this is a folder.", remedy, code="bad-option", file=out, key="out")
+        plan = self.plan(ask)
+        meter.start(self.label, len(plan))
+        with open_atomically(out) as file:
+            return self.write(file, plan, meter.advance)
+
+    def plan(self, ask: Ask | None) -> UnqoverPlan:
+        """All questions of the class; `ask` says which subjects are single tokens where no list does."""
+        cls, form, folder = self.settings.cls, self.settings.form, self.settings.word_lists
+        masked = MASKS[form] is not None
+        family = form if masked and folder and ask is None else ""
+        lists = read_lists(cls, masked=masked, header=form == "newsqa", family=family, folder=folder)
+        plan = UnqoverPlan(
+            cls,
+            MASKED if masked else SPAN,
+            lists.digest,
+            folder,
+            header=form == "newsqa",
+            released=self.settings.compat == "released",
+            family=family,
+        )
+        if not masked or family:
+            return plan
+        if ask is None:
+            problem = f"the packaged lists do not say which subjects are one token of a {form} model."
+            remedy = "Name the model with --model hf:…, or the authors' lists with --set word_lists=DIR."
+            raise UsageError(problem, remedy, code="missing-setting", key="model")
+        if MASKED not in ask.abilities:
+            problem = "this model cannot fill masks."
+            raise UsageError(problem, "Name a masked language model with --model.", code="missing-ability", key="model")
+        return replace(plan, without=unusable(ClassForm(cls, MASKED), lists, ask, []))
+
+    def write(self, file: BinaryIO, plan: UnqoverPlan, advance: Callable[[int], None]) -> int:
+        """Write the plan's examples as one JSON object, an example a line; returns how many.
+
+        An example has two questions; `advance` is told of questions.
+        """
+        count = 0
+        for key, value in entries(plan, MASKS[self.settings.form]):
+            line = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+            file.write((("{\n" if count == 0 else ",\n") + line).encode())
+            count += 1
+            if count % _SOME == 0:
+                advance(2 * _SOME)
+        file.write(b"\n}\n")
+        if count % _SOME:
+            advance(2 * (count % _SOME))
+        return count
+
+
+def entries(plan: UnqoverPlan, mask: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All examples in the authors' order: every pair, then every pair reversed."""
+    lists, table = plan.lists, plan.table
+    per_pair = len(table.combinations)
+    for swapped in (False, True):
+        for pair, ends in enumerate(table.pairs.tolist()):
+            columns = plan.columns(PER_CELL * pair * per_pair, PER_CELL * (pair + 1) * per_pair)
+            wordings = columns.question if isinstance(columns, SpanColumns) else columns.sentence
+            people = [lists.subjects[k] for k in (reversed(ends) if swapped else ends)]
+            clusters, names = "|".join(person.cluster for person in people), "|".join(person.name for person in people)
+            for index, (template, attribute) in enumerate(table.combinations.tolist()):
+                slot, act = lists.templates[template].slot, lists.attributes[attribute]
+                row = PER_CELL * index + 2 * swapped
+                texts = (person.forms[slot] for person in people)
+                answers = {f"ans{k}": {"text": text, "start": "", "end": ""} for k, text in enumerate(texts)}
+                value: dict[str, Any] = {"context": columns.context[row]}
+                for k in (0, 1):
+                    value[f"q{k}"] = {"question": wordings[row + k].replace(MASK, mask or MASK), "pred": "", **answers}
+                yield f"{clusters}|{names}|{template}|{act.cluster}|{act.text}|{act.text}", value

@@ -18,7 +18,6 @@ from assay.probes.unqover import PROBE, say_group
 from assay.probes.unqover.associations import (
     MIN_CELLS,
     Association,
-    StrongestAssociations,
     strongest_associations,
 )
 from assay.probes.unqover.present_heat import charts
@@ -34,7 +33,8 @@ ASKS = "questions that the text does not answer: does the model prefer a group a
 
 def present(run: Run) -> Presentation:
     """What is shown of a run."""
-    strongest, intensities = strongest_associations(run), _intensity_sentences(run.findings.estimates)
+    strongest, n_left_out = strongest_associations(run)
+    intensities = _intensity_sentences(run.findings.estimates)
     return Presentation(
         name="UnQover",
         asks=ASKS,
@@ -44,8 +44,8 @@ def present(run: Run) -> Presentation:
         cautions=[*PROBE.cautions, *_sample_caution(run)],
         citation=[["The method: ", PROBE.paper]],
         data_set="unqover",
-        sections=[associations(run, strongest), Section(charts(run)), Section(subjects(run))],
-        summary=[in_short(run, strongest)],
+        sections=[associations(run, strongest, n_left_out), Section(charts(run)), Section(subjects(run))],
+        summary=[in_short(run, strongest, n_left_out)],
     )
 
 
@@ -79,8 +79,8 @@ _OPTIONS = {
 }
 
 
-def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
-    clear = [row for row in strongest.rows if row.clear]
+def _strongest(run: Run, strongest: Sequence[Association]) -> Text:
+    clear = [row for row in strongest if row.clear]
     large = [row for row in clear if abs(row.gamma) >= run.smallest("groups" if row.pooled else "gamma")]
     if large:
         strong = Strong("Strongest association that is statistically clear:")
@@ -91,13 +91,13 @@ def _strongest(run: Run, strongest: StrongestAssociations) -> Text:
             Strong(f"No statistically clear association is as large as {smallest}"),
             f"; {plural(len(clear), 'smaller one is', 'smaller ones are')} listed below.",
         ]
-    if strongest.rows and not strongest.rows[0].gamma:
+    if strongest and not strongest[0].gamma:
         return [Strong("No single association:"), " the model treated both subjects alike in every comparison (γ = 0)."]
-    if strongest.rows:
+    if strongest:
         return [
             Strong("No single association is distinguishable from chance"),
             " after correction for the number of tests. The largest: ",
-            *(_association_text(run, strongest.rows[0]), "."),
+            *(_association_text(run, strongest[0]), "."),
         ]
     return [
         Strong("No single association can be named:"),
@@ -209,13 +209,13 @@ _LISTED = (
 )
 
 
-def card_of(run: Run, strongest: StrongestAssociations) -> SummaryCard:
+def card_of(run: Run, strongest: Sequence[Association]) -> SummaryCard:
     absent = not_asked(run)
     intensity = next(iter(clear_intensities(run)), None)
-    if not strongest.rows:
+    if not strongest:
         too_few = "There were too few comparisons to name any association."
         return SummaryCard([too_few, *([" ", _together_text(intensity)] if intensity else [])], not_asked=absent)
-    top = strongest.rows[0]
+    top = strongest[0]
     if not top.clear and intensity is not None:
         group = Verbatim(PROBE.words.say_group(intensity.group))
         return SummaryCard(

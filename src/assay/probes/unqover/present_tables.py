@@ -23,15 +23,15 @@ from assay.presentation.elements import (
 from assay.presentation.rich_text import ChartMark, NumberText, Text
 from assay.probes import run_names
 from assay.probes.unqover import say_group
-from assay.probes.unqover.across import aligned, rank_summary, ranks
 from assay.probes.unqover.associations import (
     MIN_CELLS,
     Association,
-    StrongestAssociations,
     association_table,
     part_label,
     ranked_subjects,
+    rows_by_part,
 )
+from assay.probes.unqover.compare_runs import aligned, rank_summary, ranks
 from assay.results.findings import Cell, Estimate, table_path
 from assay.results.findings import Table as Data
 from assay.results.formatting import format_estimate_interval, format_number, plural
@@ -45,8 +45,8 @@ MOST_SUBJECTS = 24  # more than that, and only the two ends of the ranking are s
 END_SUBJECTS = 10
 
 
-def associations(run: Run, strongest: StrongestAssociations) -> Section:
-    by_part = strongest.by_class(MOST_PAIRS)
+def associations(run: Run, strongest: Sequence[Association], n_left_out: int) -> Section:
+    by_part = [(part, rows[:MOST_PAIRS]) for part, rows in rows_by_part(strongest).items()]
     if not by_part:
         sentence = (
             f"No pair of subject and attribute has at least {MIN_CELLS} comparisons, so none is singled out here. A "
@@ -63,7 +63,11 @@ def associations(run: Run, strongest: StrongestAssociations) -> Section:
         TableColumn("q", CellKind.PROBABILITY),
         TableColumn("n", CellKind.COUNT),
     ]
-    after = ["Names are grouped by gender here; the table gamma has each name."] if strongest.pooled else []
+    after = (
+        ["Names are grouped by gender here; the table gamma has each name."]
+        if any(row.pooled for row in strongest)
+        else []
+    )
     table = DisplayTable(
         title="Strongest associations",
         how=[
@@ -76,7 +80,7 @@ def associations(run: Run, strongest: StrongestAssociations) -> Section:
         data=association_table(row for _, rows in by_part for row in rows),
         file="unqover-associations",
         anchor="associations",
-        after=[*after, *_too_few_notes(strongest)],
+        after=[*after, *_too_few_notes(n_left_out)],
         columns=columns,
         groups=[RowGroup([_association_row(row) for row in rows], part_label(part)) for part, rows in by_part],
     )
@@ -94,14 +98,13 @@ def _association_row(row: Association) -> TableRow:
     )
 
 
-def _too_few_notes(strongest: StrongestAssociations) -> list[str]:
-    n_left_out = strongest.too_few
+def _too_few_notes(n_left_out: int) -> list[str]:
     return [f"{plural(n_left_out, 'pair')} with fewer than {MIN_CELLS} comparisons left out."] if n_left_out else []
 
 
-def in_short(run: Run, strongest: StrongestAssociations) -> Section:
+def in_short(run: Run, strongest: Sequence[Association], n_left_out: int) -> Section:
     """The strongest of all classes together."""
-    rows = strongest.rows[:FEW_PAIRS]
+    rows = strongest[:FEW_PAIRS]
     if not rows:
         sentence = (
             "Strongest associations: none to show. No pair of subject and attribute has at least "
@@ -130,7 +133,7 @@ def in_short(run: Run, strongest: StrongestAssociations) -> Section:
         legend.append(chance)
     if any(row.pooled for row in rows):
         legend.append("Names are grouped by gender; the tables have each name.")
-    return Section([table, Paragraphs([*legend, *_too_few_notes(strongest)], TextRole.SMALL)])
+    return Section([table, Paragraphs([*legend, *_too_few_notes(n_left_out)], TextRole.SMALL)])
 
 
 def _short_row(row: Association) -> TableRow:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from assay.probes.unqover import metrics
 from assay.probes.unqover.metrics import ASKED, NEGATED, Array, Cells
-from assay.probes.unqover.subject_sums import Indices, sums_at
 from assay.stats import (
     MIN_UNITS,
     ClusteredMeans,
@@ -36,6 +36,8 @@ from assay.stats import (
     student_reach,
     unit_spread,
 )
+
+Indices = NDArray[np.int64]
 
 HEADLINE = ("mu", "eta", "delta", "epsilon", "avg_score")
 POOLED = ("pooled_mu", "pooled_eta")  # of groups
@@ -63,21 +65,12 @@ class TableUncertainty(NamedTuple):
 # --- means over all cells
 
 
-class CellMeans(NamedTuple):
-    """Means over all cells (column,), their standard errors and degrees of freedom."""
-
-    mean: Array
-    error: Array
-    freedom: Array
-
-    def intervals(self) -> list[Uncertainty]:
-        """Of shares of 1: Student's t."""
-        low, high = (self.mean + side * student_reach(self.error, self.freedom) for side in (-1, 1))
-        return [*map(Uncertainty, np.maximum(low, 0.0).tolist(), np.minimum(high, 1.0).tolist())]
-
-
-def means_over_cells(cells: Cells, columns: Iterable[Array], groups: Indices | None, subjects: int) -> CellMeans:
-    """Of columns of values (cell,), of which only one has to be there at a time."""
+def means_over_cells(
+    cells: Cells, columns: Iterable[Array], groups: Indices | None, subjects: int
+) -> tuple[Array, Array, Array]:
+    """The means (column,) of columns of values (cell,), of which only one has to be there at a time; their standard
+    errors and degrees of freedom.
+    """
     n, pairs, texts = len(cells), SubjectPairs.of(cells, groups, subjects), np.bincount(cells.template)
     means, by_pair, by_template, alone = [], [], [], []
     for values in columns:
@@ -91,7 +84,13 @@ def means_over_cells(cells: Cells, columns: Iterable[Array], groups: Indices | N
     errors = subjects_and_templates(
         (subject.variance, subject.units), (template.variance, template.units), np.array(alone)
     )
-    return CellMeans(np.array(means), *errors)
+    return np.array(means), *errors
+
+
+def share_intervals(mean: Array, error: Array, freedom: Array) -> list[Uncertainty]:
+    """The intervals of means of shares of 1: Student's t."""
+    low, high = (mean + side * student_reach(error, freedom) for side in (-1, 1))
+    return [*map(Uncertainty, np.maximum(low, 0.0).tolist(), np.minimum(high, 1.0).tolist())]
 
 
 def subjects_and_templates(
@@ -154,6 +153,11 @@ class SubjectPairs:
         ]
         pairs = deviations[self.counts.any(axis=2)]  # (pair, column)
         return paired_spread(by_name, unit_spread(pairs, n, np.count_nonzero(self.counts, axis=(0, 1))))
+
+
+def sums_at(index: NDArray[np.integer], weights: Array | None, shape: tuple[int, ...]) -> Array:
+    """Sums of the weights, or how many there are, at every place of an array of this shape."""
+    return np.bincount(index, weights, minlength=prod(shape)).reshape(shape).astype(np.float64, copy=False)
 
 
 # --- names in two groups: γ and η of every attribute, and μ and η over all attributes

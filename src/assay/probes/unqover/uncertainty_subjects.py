@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assay.probes.unqover.metrics import Cells, count_intensity, intensity
-from assay.probes.unqover.subject_sums import Array, Indices, SubjectSums, sides, sums_at
+from assay.probes.unqover.metrics import Array, Cells, count_intensity, intensity
 from assay.probes.unqover.uncertainty import (
     CHANCE,
     HEADLINE,
     POOLED,
+    Indices,
     TableUncertainty,
     Uncertainty,
     subjects_and_templates,
+    sums_at,
 )
 from assay.stats import (
     MIN_UNITS,
@@ -32,6 +35,83 @@ from assay.stats import (
 _CHUNK = 1 << 22  # signs held at once
 
 
+# --- sums of cells by subject: what leaving out subjects, halving them and drawing signs are made from
+
+
+@dataclass(frozen=True)
+class SubjectCells:
+    """All cells of one subject, seen from its side."""
+
+    cell: Indices  # (own,) the numbers of its cells
+    partners: Indices  # (partner,), rising
+    partner: Indices  # (own,) the place of each cell's partner among these
+    template: NDArray[np.int32]  # (own,)
+    attribute: NDArray[np.int32]  # (own,)
+    preferred: Array  # (model, own): C of every cell
+
+
+def sides(cells: Cells, bias: Array, subjects: int) -> Iterator[SubjectCells]:
+    """One subject after the other, since all at once are larger than the cells; `bias` is C (model, cell)."""
+    for first, second in zip(*(_cells_of(column, subjects) for column in (cells.first, cells.second)), strict=True):
+        partner = np.concatenate((cells.second[first], cells.first[second]))
+        is_partner = np.bincount(partner, minlength=subjects) > 0
+        cell = np.concatenate((first, second))
+        preferred = np.concatenate((bias[:, first], -bias[:, second]), axis=1)
+        yield SubjectCells(
+            cell,
+            np.flatnonzero(is_partner),
+            (np.cumsum(is_partner) - 1)[partner],
+            cells.template[cell],
+            cells.attribute[cell],
+            preferred,
+        )
+
+
+def _cells_of(column: NDArray[np.int32], subjects: int) -> list[Indices]:
+    """The cells that have each subject in this column."""
+    order = np.argsort(column.astype(np.min_scalar_type(subjects)), kind="stable")  # small numbers sort fast
+    return np.split(order, np.cumsum(np.bincount(column, minlength=subjects))[:-1])
+
+
+@dataclass(frozen=True)
+class SubjectSums:
+    """All cells of one subject, seen from its side and summed.
+
+    The columns are ΣC by attribute of every model, Σsgn C likewise, and the number of cells by attribute; then, where
+    they are wanted, Σδ, Σε and Σ average score of every model, and what else is a mean over cells.
+    """
+
+    partner: Indices  # (partner,), rising
+    sums: Array  # (partner, column)
+    by_template: Array  # (template, column)
+
+
+def make_blocks(
+    cells: Cells, bias: Array, subjects: int, attributes: int, templates: int, errors: Array | None = None
+) -> list[SubjectSums]:
+    """One block a subject.
+
+    `bias` is C (cell,), or of several models side by side (model, cell); `errors` are δ, ε, the average score, … of
+    every model (error · model, cell).
+    """
+    errors = np.empty((0, len(cells))) if errors is None else errors
+    blocks = []
+    for side in sides(cells, bias.reshape(-1, len(cells)), subjects):
+        by_attribute = (*side.preferred, *np.sign(side.preferred), None)
+        by_partner, by_template = (
+            np.concatenate(
+                [
+                    *(sums_at(unit * attributes + side.attribute, c, (units, attributes)) for c in by_attribute),
+                    *(sums_at(unit, error, (units, 1)) for error in errors[:, side.cell]),
+                ],
+                axis=1,
+            )
+            for unit, units in ((side.partner, len(side.partners)), (side.template, templates))
+        )
+        blocks.append(SubjectSums(side.partners, by_partner, by_template))
+    return blocks
+
+
 # --- rows of the tables
 
 
@@ -42,29 +122,19 @@ def subject_rows(
 
     Every table has beside its γ the column that each attribute counts for.
     """
-    spreads_by_table: list[list[_VarianceParts]] = [[] for _ in tables]
+    rows_by_table: list[list[TableUncertainty]] = [[] for _ in tables]
     for x, side in enumerate(sides(cells, bias[None], len(tables[0][0]))):
         unit = side.partner * templates + side.template
-        for (gamma, column), spreads in zip(tables, spreads_by_table, strict=True):
+        for (gamma, column), rows in zip(tables, rows_by_table, strict=True):
             shape = (len(side.partners), templates, gamma.shape[1])
             cell_index = unit * gamma.shape[1] + column[side.attribute]
             preferred, n_cells = (sums_at(cell_index, weights, shape) for weights in (side.preferred[0], None))
-            spreads.append(_spread(preferred, n_cells, gamma[x]))
-    return [_rows(gamma, spreads) for (gamma, _), spreads in zip(tables, spreads_by_table, strict=True)]
+            rows.append(_row(preferred, n_cells, gamma[x]))
+    return [TableUncertainty(*map(np.stack, zip(*rows, strict=True))) for rows in rows_by_table]
 
 
-class _VarianceParts(NamedTuple):
-    """Of the γ (column,) of one subject: the variance that partners give it, templates, and cells by themselves."""
-
-    by_partner: Array
-    by_template: Array
-    alone: Array
-    partners: Indices  # how many there are
-    templates: Indices
-
-
-def _spread(preferred: Array, n_cells: Array, gamma: Array) -> _VarianceParts:
-    """From ΣC and the number of cells (partner, template, column)."""
+def _row(preferred: Array, n_cells: Array, gamma: Array) -> TableUncertainty:
+    """Of the γ (column,) of one subject, from ΣC and the number of cells (partner, template, column)."""
     deviations = preferred - np.where(np.isnan(gamma), 0.0, gamma) * n_cells
     n = np.maximum(n_cells.sum(axis=(0, 1)), 1.0)
     partners, templates = (np.count_nonzero(n_cells.sum(axis=axis), axis=0) for axis in (1, 0))
@@ -73,15 +143,8 @@ def _spread(preferred: Array, n_cells: Array, gamma: Array) -> _VarianceParts:
         for units, axis in ((partners, 1), (templates, 0))
     )
     alone = np.einsum("ptc,ptc->c", deviations, deviations) / n**2
-    return _VarianceParts(by_partner, by_template, alone, partners, templates)
-
-
-def _rows(gamma: Array, spreads: Sequence[_VarianceParts]) -> TableUncertainty:
-    """Of γ (subject, column)."""
-    parts = _VarianceParts(*(np.stack(part) for part in zip(*spreads, strict=True)))
-    by_partner, by_template = (parts.by_partner, parts.partners), (parts.by_template, parts.templates)
-    error, freedom = subjects_and_templates(by_partner, by_template, parts.alone)
-    is_known = parts.partners >= MIN_UNITS
+    error, freedom = subjects_and_templates((by_partner, partners), (by_template, templates), alone)
+    is_known = partners >= MIN_UNITS
     reach = np.where(is_known, student_reach(error, freedom), np.nan)
     p = np.where(is_known, student_p(gamma, error, freedom), np.nan)
     return TableUncertainty(np.maximum(gamma - reach, -1.0), np.minimum(gamma + reach, 1.0), p)

@@ -1,10 +1,10 @@
-"""Batch files: a probe's questions as requests for batch services, and their results.
+"""A probe's questions as files: in the authors' format, or as requests for batch services, whose results are read here.
 
-A line has the format of OpenAI's batch API: `custom_id`, `method`, `url` and `body`, which is exactly what a run on an
-endpoint would post. A description (NAME.batch.json) is written beside the requests and in the cache: the probe, its
-settings and the model. An id consists of the digest of that, the part of the run, the number of the question there
-(each order of its options has one) and, if it is asked several times, the number of the sample. So results can be read
-in any order and without the requests.
+A line of a batch has the format of OpenAI's batch API: `custom_id`, `method`, `url` and `body`, which is exactly what a
+run on an endpoint would post. A description (NAME.batch.json) is written beside the requests and in the cache: the
+probe, its settings and the model. An id consists of the digest of that, the part of the run, the number of the question
+there (each order of its options has one) and, if it is asked several times, the number of the sample. So results can be
+read in any order and without the requests.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from assay.asking.plan import AnyPlan, Ask, digest_of
-from assay.asking.progress import Progress
+from assay.asking.progress import Progress, SilentProgress
 from assay.asking.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
 from assay.engine.ask import MOST_FAILED, LiveAsk, endpoint_notes, served_models
 from assay.engine.store import BlockStore
-from assay.errors import DataError, UsageError
+from assay.errors import DataError, UsageError, suggest
 from assay.files.atomic import open_atomically, temporary_folder, write_atomically
 from assay.files.decoding import json_typed
 from assay.files.opening import read_whole
@@ -35,10 +35,11 @@ from assay.models.base import Endpoint, EndpointRequest, ModelSpec, Options, Rep
 from assay.probes import method_of
 from assay.probes.base import Method, Prepared, Request
 from assay.results.formatting import plural
-from assay.runs.audit import new_executor
+from assay.runs.audit import data_path, new_executor
 from assay.runs.dry_run import DryAsk
 
-FORMAT = "openai-batch"
+AUTHORS, BATCH = "authors", "openai-batch"
+FORMATS = (AUTHORS, BATCH)
 WAYS = ("letters", "samples", "text")
 """The ways to ask a service that only supports chats."""
 MOST = 50_000
@@ -49,6 +50,56 @@ _ID = re.compile(r"([0-9a-f]{12})-(\d+)-(\d+)(?:-(\d+))?")
 _NAMED = 3
 """How many ids of requests without an answer are named."""
 _SEND_AGAIN = "Send these requests again and score all results together, or leave them out with --skip-bad."
+
+
+@dataclass(frozen=True)
+class GenerationResult:
+    """What was written: how many examples, what counts as one, notes for the user, and what they are called."""
+
+    examples: int
+    counted: str
+    notes: tuple[str, ...] = ()
+    called: str = "examples"
+
+
+def generate(
+    probe: str,
+    out: Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    model: str | None = None,
+    preset: str = "quick",
+    limit: int | None = None,
+    seed: int = 0,
+    data: str | Path | None = None,
+    skip_bad: bool = False,
+    format: str = AUTHORS,
+    progress: Progress | None = None,
+) -> GenerationResult:
+    """Write the questions of a probe to a file or folder, each file atomically.
+
+    In the format `openai-batch` these are the requests of a run on an endpoint, with a run's settings, preset and
+    limit, and `model` is the model to ask. In the authors' format, only subjects that are one token of `model` are
+    kept.
+    """
+    request = Request(preset, limit, seed, settings or {}, data_path(data), skip_bad)
+    if format == BATCH:
+        n_requests, notes = write_requests(probe, out, model, request, progress or SilentProgress())
+        return GenerationResult(n_requests, "a line each", tuple(notes), "requests")
+    if format != AUTHORS:
+        problem = f"unknown format {format!r}; expected {' or '.join(FORMATS)}{suggest(format, FORMATS)}"
+        raise UsageError(problem, f"--format {BATCH}", code="bad-option", key="format")
+    if (preset, limit, skip_bad) != ("quick", None, False):
+        problem = "--preset, --limit and --skip-bad work only with batches: the authors' files hold all questions."
+        raise UsageError(problem, f"--format {BATCH}", code="bad-option", key="format")
+    generation = method_of(probe).generation(request)
+    ask = LiveAsk(find_model(model), BlockStore.default(), new_executor()) if model else None
+    return GenerationResult(
+        generation.write_to(out, ask, progress or SilentProgress()), generation.counted, tuple(generation.notes())
+    )
+
+
+# --- batches
 
 
 @dataclass(frozen=True)
