@@ -119,7 +119,7 @@ def _named_alone(clause: str, options: OptionPatterns) -> int | None:
     """The option of a clause that gives an option and nothing else: "it was the nurse", "so B"."""
     reading = options.language.reading
     lead = reading.lead.match(clause)
-    while lead and lead.end():
+    while lead and clause not in options.by_text:
         clause = clause[lead.end() :]
         lead = reading.lead.match(clause)
     letters = {LETTERS.index(letter) for letter in A_LETTER.findall(clause)}

@@ -90,7 +90,7 @@ class AnswerPatterns:
     possibility: re.Pattern[str]  # the same for "it could be …"
     asked: re.Pattern[str]  # a question sentence
     yes: re.Pattern[str]  # an answer to it
-    lead: re.Pattern[str]  # before an option that is the answer: "it was"
+    lead: re.Pattern[str]  # one of the words before an option that is the answer: "it", "was"
     commitment: re.Pattern[str]  # "most likely", "I'd say"
     concession: re.Pattern[str]  # begins what does not matter in the end: "although"
     owner: re.Pattern[str]  # after an option that is not meant itself: "'s wife"

@@ -150,9 +150,9 @@ YES = "yes|correct|right|exactly"
 # --- before an option that is the answer, or next to one that is not meant
 
 LEAD = (
-    r"(?:(?:so|and|but|yes|then|rather|sorry|unfortunately|hence|therefore|i|it|that|this|he|she|'s|it's|that's|i'd|is"
+    r"(?:so|and|but|yes|then|rather|sorry|unfortunately|hence|therefore|i|it|that|this|he|she|'s|it's|that's|i'd|is"
     r"|was|be|must|would|have|has|been|to|think|believe|guess|say|mean|meant|choose|pick|go|with|the|my|final|correct"
-    r"|right|answer|option|choice|should|probably|likely|most|definitely|clearly) )+"
+    r"|right|answer|option|choice|should|probably|likely|most|definitely|clearly) "
 )
 COMMITMENT = (
     r"(?:most|more|very|quite) likely|likely|(?:most|more) plausible|probably|presumably|must (?:be|have been)"

@@ -212,7 +212,7 @@ def pack(
             aside_hints=en.ASIDE_HINTS | frozenset(folded([aside_hints]).split()) if in_words else None,
             no=folded([no]),
             yes=re.compile(rf"\W*(?:{unless_empty(yes, en.YES)}){raw_end}", re.IGNORECASE),
-            lead=re.compile(rf"(?:(?:{folded(leads)}|{article or _NEVER}) )+|{en.LEAD}" if leads else en.LEAD),
+            lead=re.compile(rf"(?:{folded(leads)}|{article or _NEVER}) |{en.LEAD}" if leads else en.LEAD),
             commitment=re.compile(rf"(?<![^ ])(?:{unless_empty(commitments, en.COMMITMENT)})(?![^ ])"),
             concession=re.compile(rf"(?<![^ ])(?:{unless_empty(concessions, en.CONCESSION)})(?![^ ])"),
             owner=re.compile(
