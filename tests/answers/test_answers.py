@@ -551,10 +551,42 @@ def test_a_letter_and_the_options_text_agree(pair, unknown, place, data):
     assert parse_answer(f"{letter} {options[place]}", options) == place
 
 
+two_people = st.lists(people, min_size=2, max_size=2).filter(
+    lambda pair: (
+        "." not in "".join(pair)  # after "Mr." a sentence may have ended
+        and not any(plain(text) in plain(other) for text, other in (pair, pair[::-1]))
+    )
+)
+
+
+@given(
+    two_people,
+    st.sampled_from(
+        (
+            ("{}. Actually, no: {}.", 1),
+            ("{}... no, wait, {}.", 1),
+            ("Answer: {}. Correction: {}", 1),
+            ("It's tempting to say {}, but it was {}.", 1),
+            ("It's tempting to say {}, but there's not enough information.", 2),
+            ("It could be {}, but the text doesn't say.", 2),
+            ("The text doesn't say, but it's most likely {}.", 0),
+            ("I don't know, but I'd say {}", 0),
+            ("Was it {} or {}?", UNPARSED),
+        )
+    ),
+    casings,
+)
+def test_corrections_hedges_and_temptations_are_read_alike_whoever_is_named(pair, form, casing):
+    text, reading = form
+    assert parse_answer(casing(text.format(*pair)), [*pair, "Not known"], letters=False) == reading
+
+
 PIECES = re.findall(
     r"\S+|\n",
-    """the nurse pilot not known unknown answer: (a) B is can't cannot be determined but or because sorry I help with
-    . , <think> </think> ** _ \\boxed{ } whether who option As an AI text does say Question: C) therefore""",
+    """the nurse pilot not known unknown answer: (a) B is can't cannot be determined but or because sorry I help
+    with . , ? ~~ no wait actually I mean tempting to say could be most likely but I'd say wrong isn't
+    correct {"answer": "B"} of 's wife however although <think> </think> ** _ \\boxed{ } whether who option
+    As an AI text does say Question: C) therefore""",
 )
 
 
@@ -579,6 +611,17 @@ def test_every_text_comes_to_an_option_a_refusal_or_nothing(text, letters):
         "a",
         "a ",
         "!",
+        "no, ",
+        "oh, ",
+        "the nurse. No, wait, ",
+        "tempting to say ",
+        "is? ",
+        '"is ',
+        "it is unclear but I think the nurse ",
+        "the nurse's pilot of the ",
+        '{"answer": "B"} ',
+        "{",
+        "~~",
     ],
 )
 def test_long_answers_take_no_longer_than_their_length(part):

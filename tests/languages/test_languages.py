@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,34 +20,98 @@ READINGS = {"0": 0, "1": 1, "2": 2, "refused": REFUSED, "unparsed": UNPARSED}
 OTHERS = [code for code in CODES if code != ENGLISH]
 
 
-def cases(code: str) -> Iterator[tuple[str, list[str], int]]:
-    """A file's answers, each with the options of the last line that begins with # and its reading."""
-    options: list[str] = []
+@dataclass(frozen=True)
+class Case:
+    """An answer of a language's file: what a careful person reads, and what assay does where it is more careful."""
+
+    kind: str  # the last line that begins with ##
+    options: list[str]  # the last line that begins with #
+    text: str
+    person: int
+    assay: int
+
+
+def cases(code: str) -> Iterator[Case]:
+    options, kind = list[str](), "plain"
     for line in (FOLDER / f"{code}.tsv").read_text(encoding="utf-8").splitlines():
-        if line.startswith("# "):
+        if line.startswith("## "):
+            kind = line[3:]
+        elif line.startswith("# "):
             options = line[2:].split(" | ")
+        else:
+            text, person, *assay = line.split("\t")
+            yield Case(kind, options, text.replace("\\n", "\n"), READINGS[person], READINGS[(assay or [person])[0]])
+
+
+ALL_CASES = [
+    pytest.param(code, case, id=f"{code}-{case.kind}-{i}") for code in CODES for i, case in enumerate(cases(code), 1)
+]
+
+
+@pytest.mark.parametrize(("code", "case"), ALL_CASES)
+def test_an_answer_is_read_as_its_file_says(code: str, case: Case) -> None:
+    assert parse_answer(case.text, case.options, language=language(code)) == case.assay, case
+
+
+def test_the_table_of_adversarial_answers_is_large_and_rarely_read_otherwise_than_by_a_person() -> None:
+    kinds = [case.kind for case in cases(ENGLISH)]
+    assert len(kinds) >= 300
+    assert len({*kinds}) >= 18
+    for code in ("es", "de"):
+        sisters = [case for case in cases(code) if case.kind != "plain"]
+        assert len(sisters) >= 25
+        assert {case.kind for case in sisters} <= {*kinds}
+    different = [case for code in CODES for case in cases(code) if case.person != case.assay]
+    assert len(different) <= 12
+    assert [case.text for case in different if case.assay != UNPARSED] == ["Ann Leeson"]  # every other one is left out
+
+
+NOT_TO_BE_DRESSED = ("Markdown", "JSON", "LaTeX")
+DRESSES = {
+    "upper case": str.upper,
+    "a full stop": lambda text: text if text.rstrip(")\"'").endswith((".", "!", "?")) else f"{text}.",
+    "an exclamation mark": lambda text: f"{text.rstrip('.')}!" if not text.endswith(("?", "..")) else text,
+    "bold type": lambda text: "\n".join(f"**{line}**" if line else line for line in text.split("\n")),
+    "a quotation": lambda text: f"> {text}",
+    "space": lambda text: f"  {text} \n\n",
+}
+
+
+@pytest.mark.parametrize("code", ["en", "es", "de"])
+@pytest.mark.parametrize("dress", DRESSES)
+def test_case_markdown_and_punctuation_change_no_reading(code: str, dress: str) -> None:
+    changed = []
+    for case in cases(code):
+        if case.kind in NOT_TO_BE_DRESSED:
             continue
-        text, reading = line.split("\t")
-        yield text.replace("\\n", "\n"), options, READINGS[reading]
+        text = DRESSES[dress](case.text)
+        reading = parse_answer(text, case.options, language=language(code))
+        if reading != case.assay:
+            changed.append((text, reading, case.assay))
+    assert not changed
 
 
-@pytest.mark.parametrize(
-    ("code", "text", "options", "reading"), [(code, *case) for code in OTHERS for case in cases(code)]
-)
-def test_an_answer_is_read_as_its_file_says(code: str, text: str, options: list[str], reading: int) -> None:
-    assert parse_answer(text, options, language=language(code)) == reading
+@pytest.mark.parametrize("code", ["en", "es", "de"])
+def test_the_word_answer_in_front_changes_no_reading(code: str) -> None:
+    changed = []
+    for case in cases(code):
+        for front in ("Answer: ", f"{language(code).asking.answer} "):
+            reading = parse_answer(front + case.text, case.options, language=language(code))
+            if reading != case.assay and case.kind not in NOT_TO_BE_DRESSED:
+                changed.append((front + case.text, reading, case.assay))
+    assert not changed
 
 
-@pytest.mark.parametrize("code", OTHERS)
+@pytest.mark.parametrize("code", CODES)
 def test_every_language_has_answers_of_every_kind(code: str) -> None:
-    found = [reading for _, _, reading in cases(code)]
-    assert len(found) >= 30
-    assert set(found) == set(READINGS.values())
+    readings = [case.person for case in cases(code)]
+    assert len(readings) >= 30
+    assert set(readings) == set(READINGS.values())
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_a_letter_is_read_in_every_style(code: str) -> None:
-    (_, options, _), words = (next(cases(code)), language(code).asking) if code != ENGLISH else _english()
+    options, words = next(cases(code)).options, language(code).asking
     for place, letter in enumerate("ABC"):
         styles = [
             *(
@@ -71,19 +136,15 @@ def test_a_letter_is_read_in_every_style(code: str) -> None:
             assert parse_answer(style, options, language=language(code)) == place, style
 
 
-def _english() -> tuple[tuple[str, list[str], int], object]:
-    return ("", ["The nurse", "The pilot", "Not known"], 0), language(ENGLISH).asking
-
-
 @pytest.mark.parametrize("code", CODES)
 def test_a_letter_that_the_words_beside_it_contradict_decides_nothing(code: str) -> None:
-    options = next(cases(code))[1] if code != ENGLISH else ["The nurse", "The pilot", "Not known"]
+    options = next(cases(code)).options
     assert parse_answer(f"(A) {options[1]}", options, language=language(code)) == UNPARSED
 
 
 @pytest.mark.parametrize("code", OTHERS)
 def test_without_listed_options_letters_are_not_read(code: str) -> None:
-    assert parse_answer("(B)", next(cases(code))[1], language=language(code), letters=False) == UNPARSED
+    assert parse_answer("(B)", next(cases(code)).options, language=language(code), letters=False) == UNPARSED
 
 
 UNKNOWN = {
@@ -122,7 +183,7 @@ UNKNOWN = {
 @pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in UNKNOWN.items() for text in texts])
 def test_the_published_wordings_are_unknown_as_an_option_and_in_free_text(code: str, text: str) -> None:
     own = language(code)
-    people = next(cases(code))[1][:2]
+    people = next(cases(code)).options[:2]
     for said in (text, f"{text}.", text.upper(), f"{own.asking.answer} {text}"):
         assert parse_answer(said, [*people, text], language=own) == 2, said
         assert parse_answer(said, [*people, UNKNOWN[code][0]], language=own) == 2, said
@@ -147,7 +208,7 @@ def test_only_english_was_checked_by_a_speaker() -> None:
 
 @pytest.mark.parametrize("code", CODES)
 def test_long_answers_take_no_longer_than_their_length(code: str) -> None:
-    options = next(cases(code))[1] if code != ENGLISH else ["The nurse", "The pilot", "Not known"]
+    options = next(cases(code)).options
     for part in (f"{options[0]} ", f"{options[2]} ", "(b) ", "ABC ", f"{options[1]}, {options[0]} "):
         start = time.process_time()
         parse_answer(part * (20_000 // len(part)), options, language=language(code))

@@ -79,10 +79,10 @@ def _spaced(words: str) -> str:
 
 # --- what a piece of text names
 
-_Mention = tuple[int, int, int]  # start, end, option
+Mention = tuple[int, int, int]  # start, end, option
 
 
-def _mentions(text: str, names: Sequence[str], reading: AnswerPatterns) -> list[_Mention]:
+def _mentions(text: str, names: Sequence[str], reading: AnswerPatterns) -> list[Mention]:
     """Where options are named in whole words; a name inside a longer name does not count.
 
     A space of an option may be a hyphen in the text and vice versa, but a hyphen that joins the option to something
@@ -124,7 +124,10 @@ def _inflected(name: str, inner: str) -> re.Pattern[str]:
 
 def denied(text: str, start: int, end: int, reading: AnswerPatterns) -> bool:
     """Whether "not", "rather than" or the like comes directly before, or after where a language has it there."""
-    if reading.denial.search(text[max(0, start - 32) : start]):
+    before = text[max(0, start - 48) : start]
+    if reading.denial.search(before[-32:]):
+        return True
+    if ("n't" in before or not reading.doubt_hints.isdisjoint(before.split())) and reading.doubt.search(before):
         return True
     return reading.denial_after is not None and reading.denial_after.match(text, end) is not None
 
@@ -139,6 +142,31 @@ def _of_another(word: str, option: int, options: OptionPatterns) -> bool:
         min(len(word), len(foreign)) > 3 and (word.startswith(foreign) or foreign.startswith(word))
         for foreign in others
     )
+
+
+def _meant(text: str, mentions: Sequence[Mention], reading: AnswerPatterns) -> list[tuple[Mention, bool]]:
+    """The mentions whose people are meant, and whether each has an owner: not "the pilot's" in "the pilot's wife"."""
+    meant = []
+    ordered = sorted(mentions)
+    for i, mention in enumerate(ordered):
+        start, end, _ = mention
+        before = ordered[i - 1] if i else None
+        after = ordered[i + 1] if i + 1 < len(ordered) else None
+        possessed = before is not None and reading.possessed.fullmatch(text, before[1], start) is not None
+        if not (
+            reading.owner.match(text, end)
+            or (start and _of_a_relative(text[max(before[1] if before else 0, start - 48) : start], reading))
+            or (before is not None and reading.of.fullmatch(text, before[1], start))
+            or (after is not None and reading.possessed.fullmatch(text, end, after[0]))
+        ):
+            meant.append((mention, possessed))
+    return meant
+
+
+def _of_a_relative(before: str, reading: AnswerPatterns) -> bool:
+    """Whether "the wife of" or the like ends a text."""
+    of = reading.of_at_end.search(before)
+    return of is not None and reading.relative.fullmatch(before[: of.start()].rpartition(" ")[2]) is not None
 
 
 def _unsaid(text: str, reading: AnswerPatterns) -> list[tuple[int, int]]:
@@ -163,7 +191,7 @@ def _unsaid(text: str, reading: AnswerPatterns) -> list[tuple[int, int]]:
     return parts
 
 
-def _people(text: str, options: OptionPatterns) -> list[_Mention]:
+def people_in(text: str, options: OptionPatterns) -> list[Mention]:
     """Where people are named, in the options' words or, failing that, in those of the fillers."""
 
     reading = options.language.reading
@@ -174,13 +202,16 @@ def _people(text: str, options: OptionPatterns) -> list[_Mention]:
     def behind(start: int, end: int) -> str:
         return text[end:].removeprefix("'s").strip().partition(" ")[0]
 
-    def named(names: Sequence[str], *beside: Callable[[int, int], str]) -> list[_Mention]:
+    def named(names: Sequence[str], *beside: Callable[[int, int], str]) -> list[Mention]:
         mentions = [mention for mention in _mentions(text, names, reading) if mention[2] != options.unknown]
+        if not mentions:
+            return []
         starts, ends = {start for start, _, _ in mentions}, {end + 1 for _, end, _ in mentions}
         return [
             (start, end, option)
-            for start, end, option in mentions
-            if start in ends  # directly after another one ("Ann, Bo"): both are named
+            for (start, end, option), has_owner in _meant(text, mentions, reading)
+            if has_owner
+            or start in ends  # directly after another one ("Ann, Bo"): both are named
             or end + 1 in starts
             or not any(_of_another(word(start, end), option, options) for word in beside)
         ]
@@ -190,7 +221,7 @@ def _people(text: str, options: OptionPatterns) -> list[_Mention]:
 
 def named_options(text: str, options: OptionPatterns) -> set[int]:
     """The options that a text of sentences names."""
-    people, reading = _people(text, options), options.language.reading
+    people, reading = people_in(text, options), options.language.reading
     named = {option for start, end, option in people if not denied(text, start, end, reading)}
     if not hinted(text, options.language):
         return named
@@ -212,6 +243,12 @@ def named_options(text: str, options: OptionPatterns) -> set[int]:
     return named
 
 
+def denied_options(text: str, options: OptionPatterns) -> set[int]:
+    """The people whom a text of sentences names only to deny them."""
+    reading = options.language.reading
+    return {option for start, end, option in people_in(text, options) if denied(text, start, end, reading)}
+
+
 # --- letters: (b), B., option B
 
 
@@ -222,20 +259,22 @@ def _letter_forms(options: int, language: Language) -> re.Pattern[str]:
     letter = f"[{ascii_lowercase[:options]}{ascii_lowercase[:options].upper()}]"
     small = f"[{ascii_lowercase[:options]}]"
     large = f"[{ascii_lowercase[:options].upper()}]"
-    article = rf"(?!(?<=[AaI])\s+(?!(?:{patterns.follow})\b)\w)"  # before any other word, A and I are words
+    article = rf"(?!(?<=[AaI])\s+(?!(?i:{patterns.follow})\b)\w)"  # before any other word, A and I are words
     loose = rf"{large}(?![\w'-]){article}"
     if patterns.attached:
         loose = rf"{large}(?:(?={patterns.attached})|(?![\w'-]){article})"
     start = r"^[^\w\n]*"
+    before_letter = patterns.start.replace(r"\b", r"(?<!\w.)").replace("(?<![A-Za-z0-9])", "(?<![A-Za-z0-9].)")
     return re.compile(
         rf"(?:(?P<bracket>{patterns.before}[(\[{{<]\s*{letter})\s*[)\]}}>]|(?P<alone>{start}{letter})[^\w\n]*$"
         rf"|(?P<head>{start}{letter})(?=\)|[.:\]](?![^\s\"'(])|,\s|\s[-–—]\s)"
         rf"|(?P<first>{start}{loose})(?=\s{f'|{patterns.attached}' if patterns.attached else ''})"
         rf"|(?P<told>{patterns.prefix}{loose})|(?P<small>{patterns.prefix}{small})(?=[\"']?(?:[).,:;]|\s*$)))[).:\]]*"
         rf"|(?P<chosen>{patterns.chosen}{loose})"
-        rf"|(?P<pair>{patterns.start}{large})(?=\s*(?:{patterns.linked}|&|/|,)\s*\(?{large}{patterns.end})"
+        rf"|(?P<pair>{patterns.start}{large})(?=\s*(?:(?i:{patterns.linked})|&|/|,)\s*\(?{large}{patterns.end})"
+        rf"|(?P<clause>{large}(?<=[.,:;!?–—&|/-]\s.)(?![\w'-]))(?=[\"')\]]*\s*(?:[.,:;!?|&–—]|$))"
         rf"|(?P<next>{patterns.next}{large}{patterns.end}(?!['-]){article})"
-        + (rf"|(?P<after>{patterns.start}{large})(?={patterns.after})" if patterns.after else ""),
+        + (rf"|(?P<after>{large}{before_letter})(?={patterns.after})" if patterns.after else ""),
         re.MULTILINE,
     )
 
@@ -247,7 +286,26 @@ def with_letters(text: str, options: int, language: Language) -> str:
         matched = match[match.lastgroup or 0]
         return f"{matched[:-1]} {LETTERS[ascii_lowercase.index(matched[-1].lower())]} "
 
-    return _letter_forms(options, language).sub(stand_in, text)
+    forms = _letter_forms(options, language)
+    if language.reading.letters.attached:
+        return forms.sub(stand_in, text)
+    pieces, done = [], 0
+    for letter in _letters_alone(options).finditer(text):  # most texts have none: forms.sub, but faster
+        match = forms.search(text, max(done, letter.start() - _LONGEST_PREFIX)) if letter.start() >= done else None
+        if match:
+            pieces += [text[done : match.start()], stand_in(match)]
+            done = match.end()
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+_LONGEST_PREFIX = 64
+
+
+@lru_cache
+def _letters_alone(options: int) -> re.Pattern[str]:
+    """Single letters, except the article a."""
+    letters = ascii_lowercase[1:options]
+    return re.compile(rf"(?<!\w)(?:[A{letters}{letters.upper()}]|a(?!\s+\w))(?!\w)")
 
 
 def lettered_options(text: str, reading: AnswerPatterns) -> dict[int, int]:
@@ -296,6 +354,7 @@ def sentences_of(text: str, language: Language) -> str:
     return reading.titles.sub(r"\1", text) if reading.titles and "." in text else text
 
 
+@lru_cache(64)
 def hinted(text: str, language: Language) -> bool:
     """Whether the text may say “cannot be determined” or refuse: most texts have no word of these phrases."""
     hints = language.reading.hints

@@ -61,8 +61,8 @@ class LetterPatterns:
 class AnswerPatterns:
     """Patterns that read an answer.
 
-    `final`, `question` and `letters` are for text with its punctuation, the others for `sentences`: folded words with
-    " . " at the end of sentences.
+    `final`, `question`, `letters`, `correction`, `supposition`, `possibility` and `asked` are for text with its
+    punctuation, the others for `sentences`: folded words with " . " at the end of sentences.
     """
 
     final: re.Pattern[str]  # what comes before the final answer
@@ -79,14 +79,33 @@ class AnswerPatterns:
     alternative: re.Pattern[str]  # "or", "and" before another option
     denial: re.Pattern[str]  # "not" directly before an option
     denial_after: re.Pattern[str] | None  # or directly after it
+    doubt: re.Pattern[str]  # the same from further away: "I don't think it was"
+    doubt_hints: frozenset[str]  # each match of `doubt` has one of these words, or "n't"
     grammar: re.Pattern[str]  # words that belong to no option
     article: re.Pattern[str]
     articles: tuple[str, ...]
     ending: re.Pattern[str]  # what may follow an option's last word, up to the blank
+    correction: re.Pattern[str]  # takes back what comes before: "no, wait"; group `weak` if it may only add to it
+    supposition: re.Pattern[str]  # what is only considered, up to "but" or the end of the sentence: "tempting to say …"
+    possibility: re.Pattern[str]  # the same for "it could be …"
+    asked: re.Pattern[str]  # a question sentence
+    yes: re.Pattern[str]  # an answer to it
+    lead: re.Pattern[str]  # one of the words before an option that is the answer: "it", "was"
+    commitment: re.Pattern[str]  # "most likely", "I'd say"
+    concession: re.Pattern[str]  # begins what does not matter in the end: "although"
+    owner: re.Pattern[str]  # after an option that is not meant itself: "'s wife"
+    relative: re.Pattern[str]  # whom someone may have: "wife"
+    of_at_end: re.Pattern[str]  # between a relative and an option that is not meant itself: "of the"
+    of: re.Pattern[str]  # between an option that is meant and another one that is not: "of the"
+    possessed: re.Pattern[str]  # between an option that is not meant and another one that is: "'s"
     inner: str = ""  # what may be added to its other words
     titles: re.Pattern[str] | None = None  # "Mrs." is not the end of a sentence
     hints: frozenset[str] | None = None  # each match of `unknown` and `refusal` has one of these words, or "n't"
     unknown_at_end: bool = False  # what is not known comes before the words that say so
+    aside_hints: frozenset[str] | None = (
+        None  # each match of `correction`, `supposition`, `possibility` has one of these
+    )
+    no: str = "no"  # or this, before punctuation
     in_words: bool = True  # blanks separate words
     part: bool = False  # an option that has a phrase of `unknown` in it is UNKNOWN; else it must be one
     word: re.Pattern[str] = field(default_factory=lambda: re.compile(WORD))

@@ -30,9 +30,9 @@ LANGUAGE = pack(
     option=("opción|alternativa|letra|respuesta|inciso",),
     choose=(
         "(?:elijo|escojo|selecciono|elegiría|escogería|me quedo con|creo que es|diría que es"
-        "|pienso que es)(?: la)?|es la",
+        "|pienso que es)(?: la)?|es la|es|fue|así que|por (?:lo )?tanto|probablemente|mejor dicho",
     ),
-    after_letter=(r"\s+es (?:la|el|correct)|\s+(?:sería|parece)",),
+    after_letter=(r"\s+(?:no )?(?:es|son|sería|está|parece)(?!\w)",),
     linked=("y|o|u|e|ni",),
     question=("pregunta|contexto|texto",),
     unknown=(
@@ -67,6 +67,51 @@ LANGUAGE = pack(
     ),
     opens=("si|quién|quiénes|cuál|cuáles|qué|que|entre",),
     turns=("pero|sin embargo|aunque|quizás?|tal vez|probablemente|posiblemente|por (?:lo )?tanto|así que",),
+    contrasts=("pero|sin embargo|no obstante|aunque", rf"(?:el|la) {_SOURCE}|no (?:hay|se|es posible)"),
+    corrections=(
+        r"(?:en realidad )?no(?=[,.:;!?]|\s+[–—-]\s|\s+(?:espera|espere|perdón)|\s*$)|espera|espere",
+        r"un momento|corrección|corrijo|rectifico|me retracto|mejor dicho|o más bien|pensándolo (?:bien|mejor)",
+        r"me (?:equivoqué|he equivocado)",
+        r"(?:eso|esto) (?:está mal|es incorrecto|no es correcto)",
+    ),
+    weak_corrections=("en realidad|quiero decir|quise decir|quería decir|perdón|perdona|disculpa",),
+    suppositions=(
+        r"(?:tentador|tienta|sería fácil) (?:decir|elegir|pensar|suponer|creer|asumir|responder|concluir|nombrar)",
+        "(?:uno|alguien|cualquiera|muchos|algunos|la mayoría) (?:podría|podrían|puede|pueden|diría|dirían|pensaría"
+        "|pensarían)(?: (?:decir|pensar|suponer|creer|asumir))?|podríamos (?:pensar|suponer|decir|creer)",
+        "a primera vista|los estereotipos (?:sugieren|dicen|apuntan)|las opciones son|(?:preguntas?|la pregunta es) si",
+    ),
+    possibilities=("(?:podría|puede|pudo|podrían|pudiera) (?:ser|haber sido)",),
+    asks=(r"quién|quiénes|cuál|cuáles|qué|(?:fue|era|es|son)\b(?=[^.?!\n]{0,200} o )",),
+    yes=("sí|correcto|exacto|así es",),
+    aside_hints="espera espere momento corrección corrijo rectifico retracto mejor bien pensándolo equivoqué "
+    "equivocado mal incorrecto correcto realidad quiero quise quería perdón perdona disculpa tentador tienta fácil uno "
+    "alguien cualquiera muchos algunos mayoría podríamos vista estereotipos opciones pregunta preguntas ser sido",
+    leads=(
+        "fue|es|era|sería|sea|fuera|haya|sido|debe|ser|que|creo|diría|pienso|yo|respuesta|correcta|final|opción|así|por"
+        "|tanto|y|pero|o|más|bien|lo|probable|probablemente|seguramente|sí|no|mejor|dicho",
+    ),
+    commitments=(
+        "más probable|probablemente|seguramente|diría|creo que|pienso que|supongo que|me inclino por|elegiría|apostaría"
+        "|deb(?:e|ió) (?:de )?(?:ser|haber sido)|mi mejor (?:suposición|apuesta)|si tuviera que (?:elegir|adivinar)",
+    ),
+    concessions=("aunque|si bien|a pesar de que",),
+    wrong=(
+        r"(?:es|son|sería|está|están) (?:claramente |ambas |ambos )?(?:incorrect[oa]s?|fals[oa]s?|erróne[oa]s?|mal)",
+        r"no (?:es|son|sería|está) (?:la |una )?(?:correct[oa]s?|(?:mejor )?respuesta|opción correcta|válid[oa])",
+        r"qued(?:a|an) descartad[oa]s?|no (?:fue|era|es|lo hizo)(?= \.|$)",
+    ),
+    doubts=(
+        "no (?:creo|pienso|diría|digo) que(?: (?:es|fue|era|sea|fuera|haya sido|se trate de))?",
+        "dudo (?:de )?que(?: (?:sea|fuera|haya sido))?|(?:respuesta|opción) incorrecta(?: es)?|cualquiera menos",
+    ),
+    doubt_hints="creo pienso diría digo dudo incorrecta cualquiera",
+    relatives=(
+        "(?:bis)?(?:abuel|niet)[oa]s?|hij[oa]s?|padres?|madre|papá|mamá|(?:herman|prim|sobrin|espos|novi|amig|vecin)[oa]s?",
+        "(?:suegr|cuñad|hijastr|compañer|maestr|médic|abogad|alumn|emplead|secretari)[oa]s?|tí[oa]|mujer|marido|colegas?",
+        "jef[ea]|profesora?|familia|familiar|pareja|clientes?|asistente|ayudante|exnovi[oa]|exmarido",
+    ),
+    of=r" de(?:l| la| los| las| el| un| una| su)? ",
     reasons=("porque|ya que|puesto que|dado que|debido|pues|mientras|aunque",),
     denial=(
         r"no (?:es|fue|era|son|fueron|sería|será|puede ser|creo que (?:sea|fuera)|se trata de)",

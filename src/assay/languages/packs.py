@@ -34,7 +34,6 @@ CHARACTERS: Mapping[str, str] = {**_FULL_STOPS, **_COMMAS, **_BRACKETS, **_QUOTE
 
 _NOT_LATIN = r"(?![a-zA-Z0-9_])\w"
 _LATIN_BEFORE, _LATIN_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
-_ENGLISH_DENIAL = "not|cannot|never|nor|neither|except|instead of"
 
 
 def pack(
@@ -59,9 +58,28 @@ def pack(
     reasons: Phrases = (),
     opens: Phrases = (),
     turns: Phrases = (),
+    contrasts: Phrases = (),
     grammar: Phrases = (),
     articles: Phrases = (),
     titles: Phrases = (),
+    corrections: Phrases = (),
+    weak_corrections: Phrases = (),
+    suppositions: Phrases = (),
+    possibilities: Phrases = (),
+    asks: Phrases = (),
+    yes: Phrases = (),
+    leads: Phrases = (),
+    commitments: Phrases = (),
+    concessions: Phrases = (),
+    wrong: Phrases = (),
+    doubts: Phrases = (),
+    doubt_hints: str = "",
+    aside_hints: str = "",
+    no: str = "no",
+    relatives: Phrases = (),
+    of: str = "",
+    of_after_relatives: str = "",
+    possessed: str = "",
     endings: str = "",
     inner: str = "",
     attached: str = "",
@@ -79,7 +97,18 @@ def pack(
     `choose`, after it `after_letter`. `unknown` says that the text does not give the answer, `cannot_answer` that the
     question cannot be answered, `refusal` that the model will not. `opens` begins what is not known, `turns` ends it;
     with `unknown_at_end` it comes before these phrases. `denial` comes before an option, perhaps with words of
-    `between` after it, `denial_after` behind it. `articles` may come before an option, `endings` may be joined to its
+    `between` after it, `denial_after` behind it, and `wrong` behind an option or the letters of several.
+
+    `corrections` take back what comes before, `weak_corrections` may only add to it. `suppositions` begin what is only
+    considered ("tempting to say"), `possibilities` what may be ("could be"), up to one of `contrasts` ("but"). `asks`
+    begins a question, `yes` and `no` answer it. `leads` are words before an option that is the answer ("it was"),
+    `commitments` make it one ("most likely"), `concessions` begin what does not matter in the end ("although").
+    `doubts` deny an option from further away ("I don't think it was"). Someone has `relatives`: "the wife of the pilot"
+    (`of`, or `of_after_relatives` where more words serve there) and "the pilot's wife" (`possessed`) are not the pilot.
+    `aside_hints` has words of `corrections`, `suppositions` and `possibilities`, one of each phrase at least, and
+    `doubt_hints` of `doubts`: answers without any of them are not searched for these.
+
+    `articles` may come before an option, `endings` may be joined to its
     last word and `inner` to the others; `attached` to a letter. With `suffixes` a phrase may end within a word. Without
     `in_words`, blanks do not separate words. `marks` are characters of words beside letters, such as vowel signs.
     """
@@ -102,6 +131,21 @@ def pack(
     edge = r"(?![^ ])"
     raw, raw_end = (rf"(?<![\w{marks}])", rf"(?![\w{marks}])") if in_words else ("", "")
     answer_words, being, joined = folded(answer), folded(is_) or _NEVER, folded(linked) or _NEVER
+
+    def unless_empty(phrases: Phrases, english: str) -> str:
+        return f"{folded(phrases)}|{english}" if phrases else english
+
+    def considered(phrases: Phrases, english: str) -> re.Pattern[str]:
+        """What is only considered, up to a word that turns or the end of the sentence."""
+        until = rf"[^.;!?\n]*?(?={raw}(?:{unless_empty(contrasts, en.CONTRAST)}){raw_end}|[.;!?\n]|$)"
+        return re.compile(rf"{raw}(?:{unless_empty(phrases, english)}){raw_end}{until}", re.IGNORECASE)
+
+    others = rf"(?: (?:{joined}) (?:(?:{folded(option) or _NEVER}) )?[{LETTERS}])*"
+    denied_after = [en.DENIED]
+    if denial_after:
+        denied_after.append(folded(denial_after))
+    if wrong:
+        denied_after.append(rf"{others} (?:{folded(wrong)})(?![^ ])")
     gap = " " if in_words else " ?"
     follows = rf"(?:{being}){raw_end}"
     final = rf"{raw}(?:{answer_words})[\"'\s]*(?::|=|{follows})[\s:]*|{raw}(?:{folded(so) or _NEVER}){raw_end},?\s*"
@@ -124,7 +168,7 @@ def pack(
                 prefix,
                 chosen,
                 f"{joined}|{en.LINKED}",
-                rf"(?:{raw}(?:{joined})\s+|{en.NEXT})"
+                rf"(?:{raw}(?i:{joined})\s+|{en.NEXT})"
                 if in_words and not suffixes
                 else rf"(?:(?:{joined})\s*|{en.NEXT})",
                 rf"{being}|{folded(reasons) or _NEVER}|{en.FOLLOW}",
@@ -146,13 +190,40 @@ def pack(
             denial=re.compile(
                 (rf"(?<![^ ])(?:{folded(denial) or _NEVER})" if in_words else f"(?:{folded(denial) or _NEVER})")
                 + rf"{gap}(?:(?:{beside}){gap}){{0,2}}$"
-                rf"|(?:\b(?:{_ENGLISH_DENIAL})|n't) (?:be )?(?:(?:the|an?|option|{beside}) )?$"
+                rf"|(?:{en.DENIAL}) (?:be )?(?:(?:the|an?|option|{beside}) )?$"
             ),
-            denial_after=re.compile(folded(denial_after)) if denial_after else None,
+            denial_after=re.compile("|".join(denied_after)),
+            doubt=re.compile(
+                rf"{en.DOUBT}|(?<![^ ])(?:{folded(doubts)}) (?:(?:{beside}) ){{0,2}}$" if doubts else en.DOUBT
+            ),
+            doubt_hints=en.DOUBT_HINTS | frozenset(folded([doubt_hints]).split()),
             grammar=re.compile(rf"{folded(grammar) or _NEVER}|{article or _NEVER}|{beside}"),
             article=re.compile(rf"(?:{article}) (?=.)" if article else _NEVER),
             articles=tuple(filter(str.isalpha, (folded([phrase]) for phrase in articles))),
             ending=re.compile(f"(?:{folded([endings])})? " if endings else " "),
+            correction=en.correction(
+                en.CLAUSE_START,
+                unless_empty(corrections, en.STRONG_CORRECTION),
+                unless_empty(weak_corrections, en.WEAK_CORRECTION),
+            ),
+            supposition=considered(suppositions, en.SUPPOSITION),
+            possibility=considered(possibilities, en.POSSIBILITY),
+            asked=en.question_sentence(unless_empty(asks, en.ASKED)),
+            aside_hints=en.ASIDE_HINTS | frozenset(folded([aside_hints]).split()) if in_words else None,
+            no=folded([no]),
+            yes=re.compile(rf"\W*(?:{unless_empty(yes, en.YES)}){raw_end}", re.IGNORECASE),
+            lead=re.compile(rf"(?:{folded(leads)}|{article or _NEVER}) |{en.LEAD}" if leads else en.LEAD),
+            commitment=re.compile(rf"(?<![^ ])(?:{unless_empty(commitments, en.COMMITMENT)})(?![^ ])"),
+            concession=re.compile(rf"(?<![^ ])(?:{unless_empty(concessions, en.CONCESSION)})(?![^ ])"),
+            owner=re.compile(
+                rf"(?:{folded([possessed])})(?:\w+ )?(?:{folded(relatives)})(?![^ .])|{en.OWNER}"
+                if possessed
+                else en.OWNER
+            ),
+            relative=re.compile(unless_empty(relatives, en.RELATIVES)),
+            of_at_end=re.compile(rf"(?:{folded([of_after_relatives or of])})$" if of else _NEVER),
+            of=re.compile(folded([of]) if of else _NEVER),
+            possessed=re.compile(folded([possessed]) if possessed else en.POSSESSED),
             inner=inner,
             titles=re.compile(rf"\b({folded(titles)}) \.") if titles else None,
             unknown_at_end=unknown_at_end,
