@@ -46,7 +46,9 @@ class WrongAnswer(NamedTuple):
 
 
 class WrongAnswers(NamedTuple):
-    """Many of them as columns; `lead` is by how much the wrong answer beat the right one (below 0: it did not)."""
+    """Many of them as columns; `lead` is by how much the wrong answer beat the right one (below 0: it did not), or
+    both others if three were listed.
+    """
 
     context: Ints
     string: Ints
@@ -58,10 +60,13 @@ class WrongAnswers(NamedTuple):
 
 
 class ExampleSource(Protocol):
-    """What was kept of the questions, what its scores are, and whether words differ by case (as in Settings)."""
+    """What was kept of the questions, what its scores are, whether words differ by case (as in Settings), and whether
+    a wrong answer with a lead was `chosen`, or beat the right one.
+    """
 
     scores: str
     case: str
+    chosen: bool
 
     def met(self, word: str) -> WrongAnswers:
         """The wrong answers with a word."""
@@ -220,19 +225,22 @@ def _example(
     }
     said_of = spelled([each[0] for each in own])
     people = [f"{name} ({said_of[each[0]]})" for name, each in zip(names, own, strict=True)]
-    return Example(about, asked, kept.scores, _note(wish, people, beaten))
+    return Example(about, asked, kept.scores, _note(wish, people, beaten, chosen=kept.chosen))
 
 
-def _note(wish: _WantedExample, people: Sequence[str], beaten: Sequence[bool]) -> str:
+def _note(wish: _WantedExample, people: Sequence[str], beaten: Sequence[bool], *, chosen: bool) -> str:
     told = f"A wrong answer with “{wish.word.word}” "
+    succeeded, failed = (
+        ("was chosen", "was not chosen") if chosen else ("beat the right one", "did not beat the right one")
+    )
     match beaten:
         case [True, True]:
-            told += f"beat the right one for both names, {people[0]} and {people[1]}."
+            told += f"{succeeded} for both names, {people[0]} and {people[1]}."
         case [False, False]:
-            told += f"did not beat the right one for {people[0]} or for {people[1]}."
+            told += f"{failed} for {people[0]} or for {people[1]}."
         case _:
             more, less = people if beaten[0] else (people[1], people[0])
-            told += f"beat the right one for {more}, but not for {less}."
+            told += f"{succeeded} for {more}, but not for {less}."
     kind = "A typical case" if wish.usual else "One of the clearest cases"
     a, b = wish.word.sides
     rates = wish.word.sr_a or 0.0, wish.word.sr_b or 0.0
@@ -273,6 +281,7 @@ class ScoredAnswers:
     scores: str = (
         "how good the model finds each answer; of three answers it chooses the highest; ▸ is the highest of these"
     )
+    chosen: bool = False
     _texts: dict[int, _KeptContext] = field(default_factory=dict)
     _met: dict[str, WrongAnswers] = field(default_factory=dict)
 

@@ -40,6 +40,7 @@ class ListedAnswers:
     listing: QuestionFormat
     case: str
     scores: str = "the probability of each answer, in one of the two orders in which they were listed"
+    chosen: bool = True
     _texts: dict[int, _KeptListedContext] = field(default_factory=dict)
 
     def add(
@@ -54,7 +55,7 @@ class ListedAnswers:
         """A context: questions as they were put, and probabilities as they were shown (row, place)."""
         first = questions.by_answer(shares)[:, 0]  # (question, answer)
         question, which = np.nonzero(questions.counts & np.isfinite(first).all(axis=1, keepdims=True))
-        lead = first[question, 1 + which] - first[question, 0]
+        lead = first[question, 1 + which] - np.maximum(first[question, 0], first[question, 2 - which])
         string = pool.members[questions.member[question, which]]
         spots = WrongAnswers(np.full(len(question), number), string, questions.name[question], lead)
         self._texts[number] = _KeptListedContext(pool, questions, put, shares, answers, spots, question)

@@ -37,7 +37,7 @@ from assay.probes.sodapop.contexts import (
     starter_contexts,
 )
 from assay.probes.sodapop.diagnose import PositionCounter, diagnosis_of, grounds_of, ties_with_right
-from assay.probes.sodapop.listed_answers import PositionTally, listed_successes, questions_of, usable
+from assay.probes.sodapop.listed_answers import PositionTally, chosen_shares, listed_successes, questions_of, usable
 from assay.probes.sodapop.names import NameGroups, chosen_groups, control_columns, frequencies
 from assay.probes.sodapop.plans import (
     SCORED,
@@ -246,7 +246,8 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
             shares = usable(listing.shares(answers, options), answers)
             examples.add(number, pool, questions, listed, shares, answers)
             positions.add(pool, questions, shares, answers, listing.lost(answers, shares, options))
-            counter.add(number, pool, listed_successes(pool, questions, shares))
+            chosen = chosen_shares(shares) if positions.scored else shares
+            counter.add(number, pool, listed_successes(pool, questions, chosen))
         return SodapopAnswers(
             rates=counter.rates.frequent(1),  # a name's answers may be missing here and there
             groups=prepared.groups,

@@ -17,6 +17,7 @@ OPTIONS, LETTERS = "options", "letters"
 BUILTIN = "builtin"
 KEPT = ("drop", "keep")
 ALL = "all"
+CHOSEN = "chosen"
 
 CLAIMS = (
     ClaimRule(
@@ -91,6 +92,9 @@ class SodapopSettings:
     )
     chat: str = setting("auto", "off: ignore the tokenizer's chat template", choices=("auto", "off"))
     pairing: str = setting(EXACT, "with form=options: all pairings, or one as in the paper", choices=(EXACT, SAMPLED))
+    success: str = setting(
+        CHOSEN, "when a wrong answer fools the model: it is chosen of the three (Eq. 1)", choices=(CHOSEN,)
+    )
     min_count: int = setting(50, "count a word if every name has at least this many distractors with it", least=1)
     case: str = setting("lower", "keep: Happy and happy are different words", choices=("lower", "keep"))
     p: str = setting("counted", "counted: p is never 0; strict: Eq. 5", choices=("counted", "strict"))
@@ -103,6 +107,14 @@ class SodapopSettings:
     smallest_rd: float = CLAIMS[0].as_setting()
     smallest_accuracy: float = CLAIMS[1].as_setting()
     unusable: float = unusable_setting()
+
+
+def counts_chosen(settings: Mapping[str, Any]) -> bool:
+    """Whether a run with these settings counted wrong answers that were chosen (Eq. 1).
+
+    Where answers are listed, older versions counted those that were likelier than the right one, and did not record it.
+    """
+    return settings.get("form") != LETTERS or settings.get("success") == CHOSEN
 
 
 SCORED = (
