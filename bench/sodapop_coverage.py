@@ -2,6 +2,7 @@
 
     python bench/sodapop_coverage.py      1,000 data sets of quick and standard, 200 of paper
     python bench/sodapop_coverage.py --sets 20 --size quick --part words
+    python bench/sodapop_coverage.py --part unequal     groups of one's own, of unequal sizes and spreads
 
 Words: every name has a success rate for every word, drawn from a beta distribution around its group's. The truth is RD
 of the groups' rates: what an unlimited number of names would give. Names are those of the presets, with as many words
@@ -17,6 +18,10 @@ KMeans' accuracy has no interval. To save time, p comes from Student's t for the
 agrees with the permutation test to a few percent, or to a fifth where it is below 0.001; where no group differs, words
 that might be reported get the permutation test. Intervals are computed for a few words, since all are drawn the same
 way.
+
+Unequal: two groups of names with equal means, of unequal sizes and spreads, asked as in quick. Nothing differs but the
+spread, so that every claim is false. The words' claims are made as before, from the permutation test of t with Student's
+t beside it, and for comparison from the plain permutation test, and KMeans' from relabelled names.
 
 Names: the vectors of names are noise around a direction for each gender and race. The truth is what the mean over
 splits is on average over data sets, which learn from as many names. Some names may belong to another group than their
@@ -43,7 +48,9 @@ from numpy.typing import NDArray
 
 from assay.probes.sodapop import analyse
 from assay.probes.sodapop.analyse import GroupPair
-from assay.probes.sodapop.names import NameGroups, packaged_groups
+from assay.probes.claims import with_claims
+from assay.probes.sodapop import PROBE as SODAPOP
+from assay.probes.sodapop.names import NameGroup, NameGroups, packaged_groups
 from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.settings import PRESETS, SPARING, SodapopSettings
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
@@ -57,6 +64,7 @@ from assay.probes.sodapop_names.method import (
     estimate_of,
     paired,
 )
+from assay.probes.sodapop.traits import packaged_lexicon
 from assay.results.verdict import CLEAR
 from assay.stats import benjamini_hochberg, clusters, holm, student_p
 from assay.stats.clusters import kmeans_separation
@@ -81,6 +89,7 @@ ENDPOINT = Size(1000, 8, 2, 1)
 """quick, asked of an endpoint: fewer names and distractors."""
 NOISE = 0.1
 """The standard deviation of a name's success with one distractor, beside what name and distractor make of it."""
+NAMES_SPREAD = 0.04
 NEAR, PRECISE, SHOWN = 3, 100, 6
 """p is tested below so many times the level of a single word; by so many divisions for each test; intervals shown."""
 
@@ -249,6 +258,68 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
     return result
 
 
+# --- groups of unequal sizes and spreads
+
+UNEQUAL = {
+    "5 names v 40, 3 times the spread": (5, 40, 3.0),
+    "5 v 40, a third of the spread": (5, 40, 1 / 3),
+    "10 v 40, 3 times": (10, 40, 3.0),
+    "8 v 25, 2 times": (8, 25, 2.0),
+    "20 v 28, 3 times": (20, 28, 3.0),
+    "25 v 25, 3 times": (25, 25, 3.0),
+    "5 v 40, equal": (5, 40, 1.0),
+    "25 v 25, equal": (25, 25, 1.0),
+}
+RARE = 0.04
+"""The rate of the last word, which hardly ever wins; that of the others is from 0.1 to 0.5."""
+
+
+def simulate_unequal(design: str, seed: int) -> Numbers:
+    """One run: whether it claims a word or tells the groups apart, and whether claimed words' intervals contain 0."""
+    a, b, times = UNEQUAL[design]
+    rng, size = np.random.default_rng([seed, len(design)]), SIZES["quick"]
+    groups = NameGroups(
+        (NameGroup("A", tuple(f"a{i}" for i in range(a))), NameGroup("B", tuple(f"b{i}" for i in range(b))))
+    )
+    mean = np.append(np.random.default_rng(1).uniform(0.1, 0.5, size.words - 1), RARE)
+    spread = np.repeat([NAMES_SPREAD * max(times, 1.0), NAMES_SPREAD * max(1.0 / times, 1.0)], [a, b])[:, None]
+    noise = NOISE / np.sqrt(size.distractors * size.contexts)
+    own = around(np.broadcast_to(mean, (a + b, size.words)), np.broadcast_to(np.hypot(spread, noise), (a + b, 1)), rng)
+    asked = np.full((size.contexts, a + b, size.words), float(size.distractors))
+    names = tuple(f"w{number}" for number in range(size.words))
+    rates = SuccessRates(groups.all_names(), names, own * asked, asked, np.zeros(asked.shape))
+    settings = SodapopSettings(permutations=10_000)
+    inputs = analyse.AnalysisInputs(groups, settings, packaged_lexicon(), seed=seed)
+    found = with_claims(analyse.findings_of(rates, inputs), SODAPOP, {})
+    claimed = [row for row in found.tables["words"].records() if row["claimed"]]
+    contain = [row for row in claimed if row["low"] is None or row["low"] <= 0 <= row["high"]]
+    apart = [bool(each.claimed) for each in found.estimates if each.metric == "kmeans_accuracy"]
+    first, sr = np.arange(a + b) < a, rates.sr()
+    plain = permutation_test(sr, first, np.random.default_rng(seed), few=10_000, many=0, strict=True).p
+    alone = permutation_test(sr, first, np.random.default_rng(seed), few=10_000, many=0).p
+    shuffled = relabelled_p(sr, first, seed)
+    separated = min(1.0, 2.0 * shuffled) <= CLEAR
+    return {
+        "a word claimed": (float(bool(claimed)),),
+        "groups told apart": (float(any(apart)),),
+        "anything claimed": (float(bool(claimed) or any(apart)),),
+        "a claimed word whose interval contains 0": (float(bool(contain)),),
+        "a claimed word whose interval contains 0, without a note": (float(any(not row["note"] for row in contain)),),
+        "a word, studentised alone": (float(2.0 * benjamini_hochberg(alone).min() <= CLEAR),),
+        "a word, plain permutation (before)": (float(2.0 * benjamini_hochberg(plain).min() <= CLEAR),),
+        "groups told apart, relabelled (before)": (float(separated),),
+        "anything, before": (float(2.0 * benjamini_hochberg(plain).min() <= CLEAR or separated),),
+    }
+
+
+def relabelled_p(sr: Array, first: NDArray[np.bool_], seed: int) -> float:
+    """p of KMeans' accuracy as if names were exchangeable."""
+    cluster = clusters.two_clusters(sr, seed)
+    observed = clusters._agreeing(cluster, first)
+    drawn = clusters._relabelled(int(cluster.sum()), int(first.sum()), len(first), 1000, np.random.default_rng(seed))
+    return float((1 + (drawn >= observed).sum()) / 1001)
+
+
 # --- names
 
 NAME_SETS, WIDTH, SPLITS = 1000, 128, 10
@@ -313,6 +384,21 @@ def _error(share: float, each: Array) -> float:
     return float(max(each.std() / np.sqrt(len(each)), 1.0 / len(each) if share in (0.0, 1.0) else 0.0))
 
 
+def report_unequal(sets: int, wanted: list[str] | None) -> None:
+    with (
+        patch.object(clusters, "two_clusters", quick_clusters),
+        patch.object(analyse, "projection", lambda groups, sr: {}),
+        get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool,
+    ):
+        for design in wanted or UNEQUAL:
+            results: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+            for found in pool.imap_unordered(partial(simulate_unequal, design), range(sets)):
+                for key, numbers in found.items():
+                    results[key].append(numbers)
+            print(f"\nunequal, {design}: {sets:,} data sets", flush=True)
+            report(results)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, help="data sets of each scenario and size")
@@ -322,6 +408,8 @@ def main() -> None:
     options = parser.parse_args()
     wanted = options.scenario.split(",") if options.scenario else None
     print("± is one standard error of the simulation")
+    if options.part == "unequal":
+        return report_unequal(options.sets or 1000, wanted)
     start = time.perf_counter()
     few_shuffles, clusters_fast = (
         patch.object(classifier, "PERMUTATIONS", 1),

@@ -14,22 +14,21 @@ from assay.probes.sodapop.names import NameGroups
 from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.traits import HumanRating, Lexicon, agreement, ordering, trait_scores
-from assay.probes.sodapop.uncertainty import rd_interval, rd_replicates
+from assay.probes.sodapop.uncertainty import difference_p, rd_interval, rd_replicates
 from assay.results.findings import Cell, Estimate, Findings, Table
 from assay.results.verdict import CLEAR
+from assay.stats import MIN_UNITS
 from assay.stats.clusters import kmeans_separation, tsne_projection
-from assay.stats.permutation import permutation_test
 
 WORDS = (
     *("group_a", "group_b", "word", "sr_a", "sr_b", "d", "m", "rd", "low", "high", "p", "q", "n"),
-    *("rd_pools", "rd_controlled"),
+    *("rd_pools", "rd_controlled", "note"),
 )
 """Columns of the table `words`: n counts distractors with the word, over both groups' names and all contexts; q is
-corrected over all words of all contrasts."""
+corrected over all words of all contrasts; note says why the interval contains 0, or is missing, although p is small."""
 TRAITS = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
 
 _FEWEST_TO_PROJECT = 4
-_FEW = 10_000  # permutations that every word gets; those that are then near a threshold get more
 
 
 @dataclass(frozen=True)
@@ -115,9 +114,7 @@ def _words(
     rd = relative_difference(d, m)
     both = np.concatenate([a, b])
     first = np.arange(len(both)) < len(a)
-    most, strict, rng = study.settings.permutations, study.settings.p == "strict", np.random.default_rng(list(seed))
-    strata = contrast.strata
-    p = permutation_test(both, first, rng, strata=strata, few=min(most, _FEW), many=most, strict=strict).p
+    p = difference_p(both, (len(a), len(b)), contrast.strata, study.settings, np.random.default_rng(list(seed)))
     low, high = rd_interval(rd, resampled, contrast.sides, (-2.0, 2.0), len(rates.successes))
     alone = blind[contrast.a], blind[contrast.b]
     pools = relative_difference(group_difference(*alone), group_mean(*alone))
@@ -127,14 +124,29 @@ def _words(
     before = np.column_stack([a.mean(axis=0), b.mean(axis=0), d, m, rd, low, high, p])
     counts = rates.distractors[:, rows].sum(axis=(0, 1)).round().astype(int).tolist()
     behind = np.column_stack([pools, controlled])
+    notes = [_note(*numbers, contexts=len(rates.successes)) for numbers in zip(p, low, high, strict=True)]
     order = sorted(range(len(rates.words)), key=lambda word: (-abs(np.nan_to_num(rd[word])), rates.words[word]))
     return [
         [
             *(contrast.first, contrast.second, rates.words[word], *cells_of(before[word])),
-            *(None, counts[word], *cells_of(behind[word])),  # q is for all contrasts together
+            *(None, counts[word], *cells_of(behind[word]), notes[word]),  # q is for all contrasts together
         ]
         for word in order
     ]
+
+
+_NO_INTERVAL = f"no interval: a group has fewer than {MIN_UNITS} names"
+_OF_TEXTS = "p is about these texts; the interval, which allows for other texts, contains 0"
+_CONTAINS_0 = "the interval, from resampled names, contains 0"
+
+
+def _note(p: float, low: float, high: float, *, contexts: int) -> str | None:
+    """Why a word with a small p has an interval that contains 0, or none."""
+    if not p <= CLEAR or low > 0 or high < 0:
+        return None
+    if not np.isfinite(low):
+        return _NO_INTERVAL
+    return _OF_TEXTS if contexts >= MIN_UNITS else _CONTAINS_0
 
 
 def cells_of(numbers: Array) -> list[Cell]:
