@@ -20,8 +20,8 @@ that might be reported get the permutation test. Intervals are computed for a fe
 way.
 
 Unequal: two groups of names with equal means, of unequal sizes and spreads, asked as in quick. Nothing differs but the
-spread, so that every claim is false. The words' claims are made as before, from the permutation test of t with Student's
-t beside it, and for comparison from the plain permutation test, and KMeans' from relabelled names.
+spread, so that every claim is false. Claims are those of a run; for comparison, those of the plain permutation test and
+of relabelled names, as before.
 
 Names: the vectors of names are noise around a direction for each gender and race. The truth is what the mean over
 splits is on average over data sets, which learn from as many names. Some names may belong to another group than their
@@ -46,17 +46,18 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.sodapop import analyse
-from assay.probes.sodapop.analyse import GroupPair
 from assay.probes.claims import with_claims
 from assay.probes.sodapop import PROBE as SODAPOP
+from assay.probes.sodapop import analyse
+from assay.probes.sodapop.analyse import GroupPair
 from assay.probes.sodapop.names import NameGroup, NameGroups, packaged_groups
 from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.settings import PRESETS, SPARING, SodapopSettings
+from assay.probes.sodapop.traits import packaged_lexicon
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.probes.sodapop_names import PRESETS as NAME_PRESETS
 from assay.probes.sodapop_names import PROBE as NAMES
-from assay.probes.sodapop_names import classifier
+from assay.probes.sodapop_names import method as classifier
 from assay.probes.sodapop_names.method import (
     RecalledNames,
     attributes_of,
@@ -64,7 +65,6 @@ from assay.probes.sodapop_names.method import (
     estimate_of,
     paired,
 )
-from assay.probes.sodapop.traits import packaged_lexicon
 from assay.results.verdict import CLEAR
 from assay.stats import benjamini_hochberg, clusters, holm, student_p
 from assay.stats.clusters import kmeans_separation
@@ -261,14 +261,14 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
 # --- groups of unequal sizes and spreads
 
 UNEQUAL = {
-    "5 names v 40, 3 times the spread": (5, 40, 3.0),
-    "5 v 40, a third of the spread": (5, 40, 1 / 3),
-    "10 v 40, 3 times": (10, 40, 3.0),
-    "8 v 25, 2 times": (8, 25, 2.0),
-    "20 v 28, 3 times": (20, 28, 3.0),
-    "25 v 25, 3 times": (25, 25, 3.0),
-    "5 v 40, equal": (5, 40, 1.0),
-    "25 v 25, equal": (25, 25, 1.0),
+    "5 names v 40 of a third of their spread": (5, 40, 3.0),
+    "5 v 40 of 3 times their spread": (5, 40, 1 / 3),
+    "10 v 40 of a third": (10, 40, 3.0),
+    "8 v 25 of half": (8, 25, 2.0),
+    "20 v 28 of a third": (20, 28, 3.0),
+    "25 v 25 of a third": (25, 25, 3.0),
+    "5 v 40 of an equal spread": (5, 40, 1.0),
+    "25 v 25 of an equal spread": (25, 25, 1.0),
 }
 RARE = 0.04
 """The rate of the last word, which hardly ever wins; that of the others is from 0.1 to 0.5."""
