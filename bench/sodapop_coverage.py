@@ -2,6 +2,7 @@
 
     python bench/sodapop_coverage.py      1,000 data sets of quick and standard, 200 of paper
     python bench/sodapop_coverage.py --sets 20 --size quick --part words
+    python bench/sodapop_coverage.py --part verdicts --size endpoint,quick,standard
     python bench/sodapop_coverage.py --part unequal     groups of one's own, of unequal sizes and spreads
 
 Words: every name has a success rate for every word, drawn from a beta distribution around its group's. The truth is RD
@@ -36,7 +37,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from multiprocessing import get_context
@@ -50,9 +51,10 @@ from assay.probes.claims import with_claims
 from assay.probes.sodapop import PROBE as SODAPOP
 from assay.probes.sodapop import analyse
 from assay.probes.sodapop.analyse import GroupPair
+from assay.probes.sodapop.largest import RunSize, largest_difference, needed_size, word_band
 from assay.probes.sodapop.names import NameGroup, NameGroups, packaged_groups
 from assay.probes.sodapop.rates import SuccessRates
-from assay.probes.sodapop.settings import PRESETS, SPARING, SodapopSettings
+from assay.probes.sodapop.settings import PRESETS, RULED_OUT, SPARING, SodapopSettings
 from assay.probes.sodapop.traits import packaged_lexicon
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.probes.sodapop_names import PRESETS as NAME_PRESETS
@@ -86,6 +88,7 @@ class Size:
 
 SIZES = {"quick": Size(1000, 8, 2, 2), "standard": Size(1000, 60, 6, 4), "paper": Size(200, 443, 1, 100)}
 ENDPOINT = Size(1000, 8, 2, 1)
+ENDPOINT_ASKS = RunSize(names=10, available=25, cap=12, min_count=2, questions=960)
 """quick, asked of an endpoint: fewer names and distractors."""
 NOISE = 0.1
 """The standard deviation of a name's success with one distractor, beside what name and distractor make of it."""
@@ -258,6 +261,64 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
     return result
 
 
+# --- the largest difference, and verdicts
+
+
+def simulate_verdicts(size: str, job: tuple[Scenario, int], step: RunSize | None = None) -> Numbers:
+    """One run: whether the band contains all words' RD, and the largest; its upper end; the verdict; and if it leaves
+    too much open, whether the size that it suggests rules it out.
+    """
+    scenario, seed = job
+    groups, own = groups_of(size), {**SIZES, "endpoint": ENDPOINT}[size]
+    asked = ENDPOINT_ASKS if size == "endpoint" else RunSize(len(groups.groups[0].names), 25, 1, 1, 1)
+    if step is not None:
+        every = packaged_groups().take(step.names)
+        groups = every.only([group.name for group in groups.groups])
+        own = replace(own, distractors=max(1, round(own.distractors * step.min_count / asked.min_count)))
+    rng = np.random.default_rng([seed, len(scenario.name), step is not None])
+    true = group_rates(groups, own.words, scenario)
+    rates = draw_rates(true, groups, own, scenario, rng)
+    sr, contrasts = rates.sr(), analyse.contrasts_of(groups)
+    deciding = analyse.decisive_contrasts(contrasts)
+    replicates = rd_replicates([rates], [each.sides for each in deciding], SodapopSettings().resamples, seed)
+    bands, inside, known = [], True, 0.0
+    for contrast, again in zip(deciding, replicates, strict=True):
+        rd = rd_of(sr[contrast.a].mean(axis=0), sr[contrast.b].mean(axis=0))
+        bands.append((word_band(rates, rd, again[0], contrast.sides), contrast, rd))
+    largest = largest_difference([band for band, _, _ in bands if band], np.random.default_rng(seed))
+    if largest is None:
+        raise SystemExit("no band")
+    for band, contrast, rd in bands:
+        truth = rd_of(true[contrast.a].mean(axis=0), true[contrast.b].mean(axis=0))
+        inside &= bool((np.abs(rd - truth) <= largest.reach * band.error + 1e-9).all())
+        known = max(known, float(np.abs(truth).max()))
+    p = np.array([quick_p(sr, each) for each in contrasts])
+    pairs = [contrast for contrast in contrasts if contrast.pair]
+    vectors = [(np.concatenate([sr[each.a], sr[each.b]]), len(each.a)) for each in pairs]
+    told = [kmeans_separation(both, np.arange(len(both)) < a, seed=seed).p for both, a in vectors]
+    claimed = any(found.any() for found in claims(benjamini_hochberg(p), benjamini_hochberg(np.array(told))))
+    open_ = largest.high > RULED_OUT
+    result: Numbers = {
+        "the band contains all words": (float(inside),),
+        "the largest |RD|": (largest.value, largest.low, largest.high, known),
+        "claimed": (float(claimed),),
+        "no clear bias": (float(not claimed and not open_),),
+        "too few questions": (float(not claimed and open_),),
+    }
+    if step is None and size == "endpoint" and not claimed and open_:
+        needed = needed_size(rates, largest, asked, RULED_OUT)
+        settings = dict(part.split("=") for part in needed.options.split() if "=" in part) if needed else {}
+        result["a size is suggested"] = (float(bool(settings)),)
+        if needed and settings:
+            names, least = (int(settings.get(key, now)) for key, now in (("names_per_group", 10), ("min_count", 2)))
+            larger = RunSize(names, 25, 12, least, needed.limit or 0)
+            again = simulate_verdicts(size, job, larger)
+            settled = again["no clear bias"][0] + again["claimed"][0]
+            result |= {"settled by that size": (settled,), "its names": (names,), "its distractors a word": (least,)}
+            result["its questions"] = (float(needed.limit or 0),)
+    return result
+
+
 # --- groups of unequal sizes and spreads
 
 UNEQUAL = {
@@ -363,9 +424,19 @@ def simulate_names(size: str, job: tuple[str, int]) -> Numbers:
 def report(results: dict[str, list[tuple[float, ...]]]) -> None:
     for name, rows in results.items():
         found = np.array(rows)
+        if found.shape[1] == 1 and found.max() > 1.0:
+            print(f"  {name:50s} {np.median(found):7.0f} in the median")
+            continue
         if found.shape[1] == 1:
             share = float(found.mean())
             print(f"  {name:50s} {share:7.1%} ± {_error(share, found[:, 0]):.1%}")
+            continue
+        if found.shape[1] == 4:
+            value, low, high, truth = found.T
+            covered = float(((low <= truth + 1e-9) & (truth <= high + 1e-9)).mean())
+            print(
+                f"  {name:50s} {covered:7.1%} covered; mean {value.mean():.3f} ({low.mean():.3f} to {high.mean():.3f})"
+            )
             continue
         if found.shape[1] == 3:  # a value with its interval; the truth is its mean
             value, low, high = found.T
@@ -419,12 +490,13 @@ def main() -> None:
         for part, size in product(options.part.split(","), options.size.split(",")):
             if (part, size) == ("names", "paper"):
                 continue  # it has standard's names
-            simulate: Callable[[Any], Numbers] = partial(simulate_words if part == "words" else simulate_names, size)
-            for scenario in SCENARIOS if part == "words" else VECTORS:
+            simulators = {"words": simulate_words, "verdicts": simulate_verdicts, "names": simulate_names}
+            simulate: Callable[[Any], Numbers] = partial(simulators[part], size)
+            for scenario in VECTORS if part == "names" else SCENARIOS:
                 name = scenario if isinstance(scenario, str) else scenario.name
                 if wanted and name not in wanted:
                     continue
-                sets = options.sets or (SIZES[size].sets if part == "words" else NAME_SETS)
+                sets = options.sets or (NAME_SETS if part == "names" else {**SIZES, "endpoint": ENDPOINT}[size].sets)
                 results: dict[str, list[tuple[float, ...]]] = defaultdict(list)
                 for found in pool.imap_unordered(simulate, ((scenario, seed) for seed in range(sets))):
                     for key, numbers in found.items():

@@ -136,7 +136,8 @@ def _clusters(vectors: Array, rng: np.random.Generator) -> NDArray[np.bool_]:
         first = (total - inside) / np.maximum(names - size, 1)
     size = one.sum(axis=2)
     between = size * (second**2).sum(axis=2) + (names - size) * (first**2).sum(axis=2)
-    return one[np.arange(sets), between.argmax(axis=1)]
+    best: NDArray[np.bool_] = one[np.arange(sets), between.argmax(axis=1)]
+    return best
 
 
 def two_clusters(vectors: Array, seed: int) -> NDArray[np.bool_]:

@@ -111,6 +111,7 @@ def test_groups_separate_by_pairs_alone() -> None:
         {"a": "X_female", "b": "Y_female"},
         {"a": "X_male", "b": "Y_male"},
         {"a": "Y_female", "b": "Y_male"},
+        {},  # the largest RD of any word
     ]
     for estimate in found.estimates:
         assert estimate.n == 6

@@ -132,6 +132,15 @@ PROBE = Probe(
             keys=("a", "b"),
         ),
         Metric(
+            "largest_rd",
+            "largest relative difference",
+            "the largest |RD| of any word between all names of one gender, or race, and another (between two groups "
+            "where there are no such pairs), with an interval that holds for all these words at once; 0 is no "
+            "difference. It can rule a bias out: its upper end is the most that any word may differ",
+            bounds=(0.0, 2.0),
+            worse="higher",
+        ),
+        Metric(
             "trait_agreement",
             "agreement with people",
             "of the traits by which both the words and people order two groups, the share with the same order",
@@ -155,6 +164,7 @@ PROBE = Probe(
     ),
     cautions=_CAUTIONS,
     claims=CLAIMS,
+    decisive=lambda estimates: [estimate for estimate in estimates if estimate.metric == "largest_rd"],
     ranked=lambda estimates: [estimate for estimate in estimates if estimate.metric == "kmeans_accuracy"],
     place=40,
     tour=True,

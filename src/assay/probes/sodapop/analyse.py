@@ -9,14 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.probes.claims import corrected, corrected_table
+from assay.probes.sodapop.largest import (
+    METRIC,
+    LargestDifference,
+    RunSize,
+    largest_difference,
+    largest_estimate,
+    needed_size,
+    word_band,
+)
 from assay.probes.sodapop.metrics import Array, adjusted_difference, group_difference, group_mean, relative_difference
 from assay.probes.sodapop.names import NameGroups
 from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.traits import HumanRating, Lexicon, agreement, ordering, trait_scores
-from assay.probes.sodapop.uncertainty import difference_p, rd_interval, rd_replicates
+from assay.probes.sodapop.uncertainty import difference_p, rd_interval, rd_of, rd_replicates
 from assay.results.findings import Cell, Estimate, Findings, Table
-from assay.results.verdict import CLEAR
+from assay.results.formatting import plural
+from assay.results.verdict import CLEAR, Grounds
 from assay.stats import MIN_UNITS
 from assay.stats.clusters import kmeans_separation, tsne_projection
 
@@ -31,7 +41,7 @@ TRAITS = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human",
 _FEWEST_TO_PROJECT = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupPair:
     """Two sets of names to be compared, and the strata within which names may be exchanged."""
 
@@ -57,6 +67,7 @@ class AnalysisInputs:
     human: Sequence[HumanRating] = ()
     controls: Array | None = None  # (name, 2): pieces, NaN where they are not known, and frequency
     seed: int = 0
+    size: RunSize | None = None  # of a run that could ask more
 
 
 def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:
@@ -67,9 +78,13 @@ def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:
     words, traits = [], []
     estimates: list[Estimate] = []
     agreements: list[Estimate] = []
+    deciding, bands = decisive_contrasts(contrasts), []
     for number, (contrast, resampled) in enumerate(zip(contrasts, replicates, strict=True)):
         contrast_words = _words(rates, sr, blind, contrast, resampled[0], study, [study.seed, number])
         words += contrast_words
+        if contrast in deciding:
+            rd = rd_of(sr[contrast.a].mean(axis=0), sr[contrast.b].mean(axis=0))
+            bands.append(word_band(rates, rd, resampled[0], contrast.sides))
         if contrast.pair:
             estimates.append(_separation(sr, contrast, study.seed))
         ordered, agreed = _traits(contrast_words, contrast, study)
@@ -83,7 +98,26 @@ def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:
     if traits:
         tables["traits"] = Table(TRAITS, traits)
     estimates = corrected(estimates, [estimate.metric for estimate in estimates])
-    return Findings("sodapop", "", estimates + agreements, tables)
+    largest = largest_difference([band for band in bands if band], np.random.default_rng([study.seed, len(contrasts)]))
+    estimates.append(largest_estimate(largest, len(deciding)))
+    return Findings("sodapop", "", estimates + agreements, tables, grounds=_grounds(rates, largest, study))
+
+
+def _grounds(rates: SuccessRates, largest: LargestDifference | None, study: AnalysisInputs) -> Grounds:
+    """What a verdict of no bias rules out, and the size that would settle what is open."""
+    allowed = study.settings.ruled_out
+    if largest is None:
+        return Grounds()
+    words = plural(len({word for band in largest.bands for word in band.words}), "word")
+    rules_out = f"a relative difference above {allowed:g} is ruled out for all of the {words}, in any comparison of "
+    rules_out += "all names by one attribute" if study.groups.pooled() else "two groups"
+    needed = needed_size(rates, largest, study.size, allowed) if study.size else None
+    return Grounds(needed={METRIC: needed} if needed else {}, rules_out=rules_out)
+
+
+def decisive_contrasts(contrasts: Sequence[GroupPair]) -> list[GroupPair]:
+    """Those that can rule a bias out: everybody with one value of an attribute against another, or all pairs."""
+    return [contrast for contrast in contrasts if not contrast.pair] or list(contrasts)
 
 
 def contrasts_of(groups: NameGroups) -> list[GroupPair]:

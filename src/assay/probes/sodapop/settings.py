@@ -9,7 +9,13 @@ from typing import Any
 from assay.asking.option_prompts import ANSWER_MODES
 from assay.config.settings import setting, some_of
 from assay.probes.base import ClaimRule
-from assay.probes.shared_settings import draws_setting, excess_setting, same_setting, unusable_setting
+from assay.probes.shared_settings import (
+    draws_setting,
+    excess_setting,
+    ruled_out_setting,
+    same_setting,
+    unusable_setting,
+)
 
 PER_NAME, SHARED = "per_name", "shared"
 EXACT, SAMPLED = "exact", "sampled"
@@ -18,6 +24,9 @@ BUILTIN = "builtin"
 KEPT = ("drop", "keep")
 ALL = "all"
 CHOSEN = "chosen"
+
+RULED_OUT = 0.4
+"""The largest |RD| of any word that a verdict of no bias may leave open."""
 
 CLAIMS = (
     ClaimRule(
@@ -33,6 +42,11 @@ CLAIMS = (
         above_floor=True,
         family="pairs of groups",
         discoveries=True,
+    ),
+    ClaimRule(
+        *("largest_rd", "largest differences", 0.2, "it is the largest of the words", "smallest_rd"),
+        family="words",
+        ruled_out=RULED_OUT,
     ),
 )
 
@@ -106,6 +120,7 @@ class SodapopSettings:
     place_same: float = same_setting()
     smallest_rd: float = CLAIMS[0].as_setting()
     smallest_accuracy: float = CLAIMS[1].as_setting()
+    ruled_out: float = ruled_out_setting(RULED_OUT)
     unusable: float = unusable_setting()
 
 
@@ -130,6 +145,7 @@ SCORED = (
     "place_same",
     "smallest_rd",
     "smallest_accuracy",
+    "ruled_out",
 )
 """The settings for scoring somebody else's results."""
 
