@@ -60,7 +60,7 @@ def say_group(group: Mapping[str, str]) -> str:
     """
     pair = [say_pair((group["a"], group["b"]))] if {"a", "b"} <= group.keys() else []
     rest = [f"{key}: {value}" for key, value in group.items() if not pair or key not in ("a", "b")]
-    return ", ".join([*pair, *rest]) or "all"
+    return ", ".join([*pair, *rest]) or "all words"
 
 
 def spelled_out(about: Mapping[str, Any]) -> Mapping[str, Any]:

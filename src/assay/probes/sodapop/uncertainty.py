@@ -61,8 +61,11 @@ def difference_p(
     if strict or more <= UNEQUAL * fewer:
         return p
     if fewer < 2:
-        return np.where(np.isfinite(p), 1.0, np.nan)
-    return np.maximum(p, student_p(*studentised_difference(values, first, strata), fewer - 1))
+        untested: Array = np.where(np.isfinite(p), 1.0, np.nan)
+        return untested
+    students: Array = student_p(*studentised_difference(values, first, strata), fewer - 1)
+    least: Array = np.maximum(p, students)
+    return least
 
 
 def rd_of(a: Array, b: Array) -> Array:
