@@ -113,7 +113,7 @@ def test_groups_separate_by_pairs_alone() -> None:
         {"a": "Y_female", "b": "Y_male"},
         {},  # the largest RD of any word
     ]
-    for estimate in found.estimates:
+    for estimate in found.estimates[:4]:
         assert estimate.n == 6
         assert estimate.value is not None
         assert 0.5 <= estimate.value <= 1
