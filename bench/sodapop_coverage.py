@@ -2,6 +2,8 @@
 
     python bench/sodapop_coverage.py      1,000 data sets of quick and standard, 200 of paper
     python bench/sodapop_coverage.py --sets 20 --size quick --part words
+    python bench/sodapop_coverage.py --part verdicts --size endpoint,quick,standard
+    python bench/sodapop_coverage.py --part unequal     groups of one's own, of unequal sizes and spreads
 
 Words: every name has a success rate for every word, drawn from a beta distribution around its group's. The truth is RD
 of the groups' rates: what an unlimited number of names would give. Names are those of the presets, with as many words
@@ -18,6 +20,10 @@ agrees with the permutation test to a few percent, or to a fifth where it is bel
 that might be reported get the permutation test. Intervals are computed for a few words, since all are drawn the same
 way.
 
+Unequal: two groups of names with equal means, of unequal sizes and spreads, asked as in quick. Nothing differs but the
+spread, so that every claim is false. Claims are those of a run; for comparison, those of the plain permutation test and
+of relabelled names, as before.
+
 Names: the vectors of names are noise around a direction for each gender and race. The truth is what the mean over
 splits is on average over data sets, which learn from as many names. Some names may belong to another group than their
 label says. There are fewer splits than in a run. Two equally good models are compared as in `assay compare`: their
@@ -31,7 +37,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from multiprocessing import get_context
@@ -41,11 +47,15 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.probes.claims import with_claims
+from assay.probes.sodapop import PROBE as SODAPOP
 from assay.probes.sodapop import analyse
 from assay.probes.sodapop.analyse import GroupPair
-from assay.probes.sodapop.names import NameGroups, packaged_groups
+from assay.probes.sodapop.largest import RunSize, largest_difference, needed_size, word_band
+from assay.probes.sodapop.names import NameGroup, NameGroups, packaged_groups
 from assay.probes.sodapop.rates import SuccessRates
-from assay.probes.sodapop.settings import PRESETS, SPARING, SodapopSettings
+from assay.probes.sodapop.settings import PRESETS, RULED_OUT, SPARING, SodapopSettings
+from assay.probes.sodapop.traits import packaged_lexicon
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.probes.sodapop_names import PRESETS as NAME_PRESETS
 from assay.probes.sodapop_names import PROBE as NAMES
@@ -78,9 +88,11 @@ class Size:
 
 SIZES = {"quick": Size(1000, 8, 2, 2), "standard": Size(1000, 60, 6, 4), "paper": Size(200, 443, 1, 100)}
 ENDPOINT = Size(1000, 8, 2, 1)
+ENDPOINT_ASKS = RunSize(names=10, available=25, cap=12, min_count=2, questions=960)
 """quick, asked of an endpoint: fewer names and distractors."""
 NOISE = 0.1
 """The standard deviation of a name's success with one distractor, beside what name and distractor make of it."""
+NAMES_SPREAD = 0.04
 NEAR, PRECISE, SHOWN = 3, 100, 6
 """p is tested below so many times the level of a single word; by so many divisions for each test; intervals shown."""
 
@@ -147,7 +159,7 @@ def draw_rates(
     return SuccessRates(tuple(names), words, won, asked, np.zeros(won.shape))
 
 
-def around(mean: Array, spread: float, rng: np.random.Generator) -> Array:
+def around(mean: Array, spread: float | Array, rng: np.random.Generator) -> Array:
     """Rates drawn from beta distributions with these means and this standard deviation, or less near 0 and 1."""
     mean = np.maximum(mean, 1e-6)
     weight = mean * (1.0 - mean) / np.minimum(spread, 0.5 * np.sqrt(mean * (1.0 - mean))) ** 2 - 1.0
@@ -249,6 +261,128 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
     return result
 
 
+# --- the largest difference, and verdicts
+
+
+def simulate_verdicts(size: str, job: tuple[Scenario, int], step: RunSize | None = None) -> Numbers:
+    """One run: whether the band contains all words' RD, and the largest; its upper end; the verdict; and if it leaves
+    too much open, whether the size that it suggests rules it out.
+    """
+    scenario, seed = job
+    groups, own = groups_of(size), {**SIZES, "endpoint": ENDPOINT}[size]
+    asked = ENDPOINT_ASKS if size == "endpoint" else RunSize(len(groups.groups[0].names), 25, 1, 1, 1)
+    if step is not None:
+        every = packaged_groups().take(step.names)
+        groups = every.only([group.name for group in groups.groups])
+        own = replace(own, distractors=max(1, round(own.distractors * step.min_count / asked.min_count)))
+    rng = np.random.default_rng([seed, len(scenario.name), step is not None])
+    true = group_rates(groups, own.words, scenario)
+    rates = draw_rates(true, groups, own, scenario, rng)
+    sr, contrasts = rates.sr(), analyse.contrasts_of(groups)
+    deciding = analyse.decisive_contrasts(contrasts)
+    replicates = rd_replicates([rates], [each.sides for each in deciding], SodapopSettings().resamples, seed)
+    bands, inside, known = [], True, 0.0
+    for contrast, again in zip(deciding, replicates, strict=True):
+        rd = rd_of(sr[contrast.a].mean(axis=0), sr[contrast.b].mean(axis=0))
+        bands.append((word_band(rates, rd, again[0], contrast.sides), contrast, rd))
+    largest = largest_difference([band for band, _, _ in bands if band], np.random.default_rng(seed))
+    if largest is None:
+        raise SystemExit("no band")
+    for band, contrast, rd in bands:
+        if band is None:
+            continue
+        truth = rd_of(true[contrast.a].mean(axis=0), true[contrast.b].mean(axis=0))
+        inside &= bool((np.abs(rd - truth) <= largest.reach * band.error + 1e-9).all())
+        known = max(known, float(np.abs(truth).max()))
+    p = np.array([quick_p(sr, each) for each in contrasts])
+    pairs = [contrast for contrast in contrasts if contrast.pair]
+    vectors = [(np.concatenate([sr[each.a], sr[each.b]]), len(each.a)) for each in pairs]
+    told = [kmeans_separation(both, np.arange(len(both)) < a, seed=seed).p for both, a in vectors]
+    claimed = any(found.any() for found in claims(benjamini_hochberg(p), benjamini_hochberg(np.array(told))))
+    open_ = largest.high > RULED_OUT
+    result: Numbers = {
+        "the band contains all words": (float(inside),),
+        "the largest |RD|": (largest.value, largest.low, largest.high, known),
+        "claimed": (float(claimed),),
+        "no clear bias": (float(not claimed and not open_),),
+        "too few questions": (float(not claimed and open_),),
+    }
+    if step is None and size == "endpoint" and not claimed and open_:
+        needed = needed_size(rates, largest, asked, RULED_OUT)
+        settings = dict(part.split("=") for part in needed.options.split() if "=" in part) if needed else {}
+        result["a size is suggested"] = (float(bool(settings)),)
+        if needed and settings:
+            names, least = (int(settings.get(key, now)) for key, now in (("names_per_group", 10), ("min_count", 2)))
+            larger = RunSize(names, 25, 12, least, needed.limit or 0)
+            repeated = simulate_verdicts(size, job, larger)
+            settled = repeated["no clear bias"][0] + repeated["claimed"][0]
+            result |= {"settled by that size": (settled,), "its names": (names,), "its distractors a word": (least,)}
+            result["its questions"] = (float(needed.limit or 0),)
+    return result
+
+
+# --- groups of unequal sizes and spreads
+
+UNEQUAL = {
+    "5 names v 40 of a third of their spread": (5, 40, 3.0),
+    "5 v 40 of 3 times their spread": (5, 40, 1 / 3),
+    "10 v 40 of a third": (10, 40, 3.0),
+    "8 v 25 of half": (8, 25, 2.0),
+    "20 v 28 of a third": (20, 28, 3.0),
+    "25 v 25 of a third": (25, 25, 3.0),
+    "5 v 40 of an equal spread": (5, 40, 1.0),
+    "25 v 25 of an equal spread": (25, 25, 1.0),
+}
+RARE = 0.04
+"""The rate of the last word, which hardly ever wins; that of the others is from 0.1 to 0.5."""
+
+
+def simulate_unequal(design: str, seed: int) -> Numbers:
+    """One run: whether it claims a word or tells the groups apart, and whether claimed words' intervals contain 0."""
+    a, b, times = UNEQUAL[design]
+    rng, size = np.random.default_rng([seed, len(design)]), SIZES["quick"]
+    groups = NameGroups(
+        (NameGroup("A", tuple(f"a{i}" for i in range(a))), NameGroup("B", tuple(f"b{i}" for i in range(b))))
+    )
+    mean = np.append(np.random.default_rng(1).uniform(0.1, 0.5, size.words - 1), RARE)
+    spread = np.repeat([NAMES_SPREAD * max(times, 1.0), NAMES_SPREAD * max(1.0 / times, 1.0)], [a, b])[:, None]
+    noise = NOISE / np.sqrt(size.distractors * size.contexts)
+    own = around(np.broadcast_to(mean, (a + b, size.words)), np.broadcast_to(np.hypot(spread, noise), (a + b, 1)), rng)
+    asked = np.full((size.contexts, a + b, size.words), float(size.distractors))
+    names = tuple(f"w{number}" for number in range(size.words))
+    rates = SuccessRates(groups.all_names(), names, own * asked, asked, np.zeros(asked.shape))
+    settings = SodapopSettings(permutations=10_000)
+    inputs = analyse.AnalysisInputs(groups, settings, packaged_lexicon(), seed=seed)
+    found = with_claims(analyse.findings_of(rates, inputs), SODAPOP, {})
+    claimed = [row for row in found.tables["words"].records() if row["claimed"]]
+    contain = [row for row in claimed if row["low"] is None or float(row["low"]) <= 0 <= float(row["high"] or 0)]
+    apart = [bool(each.claimed) for each in found.estimates if each.metric == "kmeans_accuracy"]
+    first, sr = np.arange(a + b) < a, rates.sr()
+    plain = permutation_test(sr, first, np.random.default_rng(seed), few=10_000, many=0, strict=True).p
+    alone = permutation_test(sr, first, np.random.default_rng(seed), few=10_000, many=0).p
+    shuffled = relabelled_p(sr, first, seed)
+    separated = min(1.0, 2.0 * shuffled) <= CLEAR
+    return {
+        "a word claimed": (float(bool(claimed)),),
+        "groups told apart": (float(any(apart)),),
+        "anything claimed": (float(bool(claimed) or any(apart)),),
+        "a claimed word whose interval contains 0": (float(bool(contain)),),
+        "a claimed word whose interval contains 0, without a note": (float(any(not row["note"] for row in contain)),),
+        "a word, studentised alone": (float(2.0 * benjamini_hochberg(alone).min() <= CLEAR),),
+        "a word, plain permutation (before)": (float(2.0 * benjamini_hochberg(plain).min() <= CLEAR),),
+        "groups told apart, relabelled (before)": (float(separated),),
+        "anything, before": (float(2.0 * benjamini_hochberg(plain).min() <= CLEAR or separated),),
+    }
+
+
+def relabelled_p(sr: Array, first: NDArray[np.bool_], seed: int) -> float:
+    """p of KMeans' accuracy as if names were exchangeable."""
+    cluster = clusters.two_clusters(sr, seed)
+    observed = clusters._agreeing(cluster, first)
+    drawn = clusters._relabelled(int(cluster.sum()), int(first.sum()), len(first), 1000, np.random.default_rng(seed))
+    return float((1 + (drawn >= observed).sum()) / 1001)
+
+
 # --- names
 
 NAME_SETS, WIDTH, SPLITS = 1000, 128, 10
@@ -292,9 +426,19 @@ def simulate_names(size: str, job: tuple[str, int]) -> Numbers:
 def report(results: dict[str, list[tuple[float, ...]]]) -> None:
     for name, rows in results.items():
         found = np.array(rows)
+        if found.shape[1] == 1 and found.max() > 1.0:
+            print(f"  {name:50s} {np.median(found):7.0f} in the median")
+            continue
         if found.shape[1] == 1:
             share = float(found.mean())
             print(f"  {name:50s} {share:7.1%} ± {_error(share, found[:, 0]):.1%}")
+            continue
+        if found.shape[1] == 4:
+            value, low, high, truth = found.T
+            covered = float(((low <= truth + 1e-9) & (truth <= high + 1e-9)).mean())
+            print(
+                f"  {name:50s} {covered:7.1%} covered; mean {value.mean():.3f} ({low.mean():.3f} to {high.mean():.3f})"
+            )
             continue
         if found.shape[1] == 3:  # a value with its interval; the truth is its mean
             value, low, high = found.T
@@ -313,6 +457,21 @@ def _error(share: float, each: Array) -> float:
     return float(max(each.std() / np.sqrt(len(each)), 1.0 / len(each) if share in (0.0, 1.0) else 0.0))
 
 
+def report_unequal(sets: int, wanted: list[str] | None) -> None:
+    with (
+        patch.object(clusters, "two_clusters", quick_clusters),
+        patch.object(analyse, "projection", lambda groups, sr: {}),
+        get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool,
+    ):
+        for design in wanted or UNEQUAL:
+            results: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+            for found in pool.imap_unordered(partial(simulate_unequal, design), range(sets)):
+                for key, numbers in found.items():
+                    results[key].append(numbers)
+            print(f"\nunequal, {design}: {sets:,} data sets", flush=True)
+            report(results)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, help="data sets of each scenario and size")
@@ -322,6 +481,8 @@ def main() -> None:
     options = parser.parse_args()
     wanted = options.scenario.split(",") if options.scenario else None
     print("± is one standard error of the simulation")
+    if options.part == "unequal":
+        return report_unequal(options.sets or 1000, wanted)
     start = time.perf_counter()
     few_shuffles, clusters_fast = (
         patch.object(names_method, "PERMUTATIONS", 1),
@@ -331,12 +492,13 @@ def main() -> None:
         for part, size in product(options.part.split(","), options.size.split(",")):
             if (part, size) == ("names", "paper"):
                 continue  # it has standard's names
-            simulate: Callable[[Any], Numbers] = partial(simulate_words if part == "words" else simulate_names, size)
-            for scenario in SCENARIOS if part == "words" else VECTORS:
+            simulators = {"words": simulate_words, "verdicts": simulate_verdicts, "names": simulate_names}
+            simulate: Callable[[Any], Numbers] = partial(simulators[part], size)
+            for scenario in VECTORS if part == "names" else SCENARIOS:
                 name = scenario if isinstance(scenario, str) else scenario.name
                 if wanted and name not in wanted:
                     continue
-                sets = options.sets or (SIZES[size].sets if part == "words" else NAME_SETS)
+                sets = options.sets or (NAME_SETS if part == "names" else {**SIZES, "endpoint": ENDPOINT}[size].sets)
                 results: dict[str, list[tuple[float, ...]]] = defaultdict(list)
                 for found in pool.imap_unordered(simulate, ((scenario, seed) for seed in range(sets))):
                     for key, numbers in found.items():

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
 import assay as library
 from assay.asking.queries import ChoiceQuery, TextQuery
+from assay.probes.sodapop.contexts import starter_contexts
 from assay.results.diagnosis import FOLLOWS
 from endpoint_server import ALL, Asked, Sent, Server, serving
 from small_sodapop import group_file
@@ -197,3 +203,95 @@ def test_a_tour_of_an_endpoint_has_it(assay: Command, tmp_path: Path) -> None:
         done = assay("run", "--model", server.model, "--dry-run")
         assert done.code == 0, done.err
         assert "sodapop: " in done.out
+
+
+# --- what is printed, counted again from the server's log
+
+_OPTION = re.compile(r"^([ABC])\. (.+)$", re.MULTILINE)
+COUNTED = ("--set", "contexts=2", "--set", "cap=8", "--set", "min_count=2", "--set", "resamples=20", "--threads", 1)
+
+
+def leaning(asked: Asked) -> list[float]:
+    """Probabilities of the letters that follow from name and answers: often the second wrong answer is the likeliest,
+    sometimes two tie."""
+    options = dict(_OPTION.findall(asked.prompt))
+    if len(options) != 3 or "How would you" not in asked.prompt:
+        return _usual(asked)
+    person = "Ann" if "Ann" in asked.prompt else "Bob"
+    weights = [zlib.crc32(f"{person} {option}".encode()) % 5 + 1 for option in options.values()]
+    return [weight / sum(weights) for weight in weights]
+
+
+def drawn(asked: Asked) -> str:
+    """The letter of a sample, as the server draws it."""
+    return "ABC"[zlib.crc32(f"{asked.prompt} {asked.body['seed']}".encode()) % 3]
+
+
+def counted_by_hand(questions: Sequence[Asked], way: str) -> dict[tuple[str, str], list[float]]:
+    """For every group and word, 1 for each time that a wrong answer with it was listed and chosen, ½ or ⅓ for a tie,
+    0 for each other time."""
+    right = {context.answer for context in starter_contexts()}
+    chosen: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for asked in questions:
+        options, shares = dict(_OPTION.findall(asked.prompt)), leaning(asked)
+        best = [letter for letter, share in zip(options, shares, strict=True) if share == max(shares)]
+        named = {"samples": [drawn(asked)] if way == "samples" else [], "text": best[:1]}.get(way, best)
+        person = "Ann" if "Ann" in asked.prompt else "Bob"
+        for letter, option in options.items():
+            for word in {word for word in option.split() if option not in right}:
+                chosen[person, word].append((letter in named) / len(named))
+    return chosen
+
+
+@pytest.mark.parametrize("way", ["letters", "samples", "text"])
+def test_the_printed_rates_are_those_of_the_servers_own_log(
+    way: str, assay: Command, names: tuple[str, str], tmp_path: Path
+) -> None:
+    with serving() as server:
+        server.chooses = leaning
+        command = ("run", "sodapop", "--model", server.model, *names, *COUNTED, "--set", f"answer={way}")
+        done = assay(*command, "--out", tmp_path / "run")
+        assert done.code == 0, done.err
+        counted = counted_by_hand(server.questions, way)
+    assert info(tmp_path / "run")["settings"]["success"] == "chosen"
+    words = rows(tmp_path / "run", "words")
+    assert words
+    for row in words:
+        for group, column in ((row["group_a"], "sr_a"), (row["group_b"], "sr_b")):
+            assert float(row[column]) == pytest.approx(fmean(counted[group, row["word"]])), (group, row["word"])
+    told = re.search(
+        r"rong answers with “(.+?)” were chosen ([\d.]+)% of the time for (\w+) names, ([\d.]+)% for (\w+) names",
+        " ".join(done.out.split()),
+    )
+    assert told, done.out
+    word, first, a, second, b = told.groups()
+    for group, percent in ((a, first), (b, second)):
+        assert float(percent) == pytest.approx(100 * fmean(counted[group, word]), abs=0.051), (group, word)
+
+
+def test_a_run_of_the_older_definition_is_not_compared_until_it_is_scored_again(
+    assay: Command, names: tuple[str, str], tmp_path: Path
+) -> None:
+    older, newer, again = (tmp_path / name for name in ("older", "newer", "again"))
+    with serving() as server:
+        for out, way in ((older, "letters"), (newer, "text")):
+            done = assay(
+                *("run", "sodapop", "--model", server.model, *names, *COUNTED, "--set", f"answer={way}", "--out", out)
+            )
+            assert done.code == 0, done.err
+    assert assay("compare", older, newer).code == 0, "both follow Eq. 1"
+    content = info(older)
+    del content["settings"]["success"]
+    (older / "run.json").write_text(json.dumps(content), encoding="utf-8")
+    done = assay("compare", newer, older)
+    assert done.code == 2
+    assert "in another way (form=letters) than" in done.message
+    assert "success=likelier" in done.message
+    assert "assay score sodapop RUN" in done.message
+    assert assay("report", older).code == 0
+    page = (older / "report.html").read_text(encoding="utf-8")
+    assert "An older version made these numbers" in page
+    assert "were likelier than the right one" in page
+    assert assay("score", "sodapop", older, "--out", again).code == 0
+    assert info(again)["settings"]["success"] == "chosen"
+    assert assay("compare", newer, again).code == 0

@@ -117,8 +117,8 @@ def test_the_data_of_a_pair_are_those_of_its_table(write_run: WriteRun, sodapop:
     page = page_of(write_run(sodapop, PER_NAME))
     (link, *_) = [a for a in page.all("a") if a.get("download") == "sodapop-words.csv"]
     header, *rows = unquote((link["href"] or "").partition(",")[2]).splitlines()
-    assert header == "group_a,group_b,word,rd,low,high,sr_a,sr_b,p,q,claimed,rd_pools,rd_controlled,n"
-    assert rows[0] == "EA_female,EA_male,kind,-0.857,-1.2,-0.4,0.2,0.5,0.001,0.004,1,-0.1,-0.3,96"
+    assert header == "group_a,group_b,word,rd,low,high,sr_a,sr_b,p,q,claimed,rd_pools,rd_controlled,n,note"
+    assert rows[0] == "EA_female,EA_male,kind,-0.857,-1.2,-0.4,0.2,0.5,0.001,0.004,1,-0.1,-0.3,96,"
     assert [row.split(",")[2] for row in rows] == ["kind", "harsh", "loud", "let"]
 
 

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from assay.stats import kmeans_separation, tsne_projection
+from assay.stats import clusters, kmeans_separation, tsne_projection
+from assay.stats.clusters import _agreeing, _clusters, _relabelled, two_clusters
 
 
 def halves(first, second):
@@ -52,16 +53,48 @@ def test_equal_vectors_are_at_their_floor_without_a_warning(recwarn, first, seco
     assert not recwarn.list
 
 
-@pytest.mark.parametrize(("clusters", "inside"), [((3, 3), 3), ((2, 5), 3), ((4, 4), 2), ((1, 5), 1)])
-def test_the_floor_is_the_mean_over_all_relabelings(clusters, inside):
-    everything = np.array(list(every_accuracy(halves(*clusters), inside)))
-    found = kmeans_separation(blobs(clusters), halves(inside, sum(clusters) - inside), permutations=100_000)
-    assert found.floor == pytest.approx(everything.mean(), abs=4 * everything.std() / np.sqrt(100_000) + 1e-12)
-    assert found.p == pytest.approx((everything >= found.accuracy - 1e-9).mean(), abs=0.01)
+@pytest.mark.parametrize(("sizes", "inside"), [((3, 3), 3), ((2, 4), 3), ((4, 4), 4), ((1, 5), 3)])
+def test_of_groups_of_one_size_the_floor_is_the_mean_over_all_relabelings(sizes, inside):
+    everything = np.array(list(every_accuracy(halves(*sizes), inside))) * sum(sizes)
+    drawn = _relabelled(sizes[0], inside, sum(sizes), 100_000, np.random.default_rng(0))
+    assert drawn.mean() == pytest.approx(everything.mean(), abs=4 * everything.std() / np.sqrt(100_000) + 1e-12)
+    for least in set(everything.round().tolist()):
+        assert (drawn >= least).mean() == pytest.approx((everything >= least - 1e-9).mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(("sizes", "spread", "relabelled"), [((9, 9), 1.0, 1), ((9, 9), 3.0, 0), ((8, 10), 1.0, 0)])
+def test_names_are_relabelled_where_groups_have_one_size_and_about_one_spread(sizes, spread, relabelled, monkeypatch):
+    used = []
+    monkeypatch.setattr(clusters, "_relabelled", lambda *given: used.append(given) or np.array([9]))
+    vectors = np.random.default_rng(5).normal(size=(18, 6))
+    vectors[: sizes[0]] *= spread
+    kmeans_separation(vectors, halves(*sizes), permutations=30)
+    assert len(used) == relabelled
+
+
+def test_a_small_group_that_spreads_more_is_not_told_apart_by_its_spread():
+    """Relabelling tells 5 names that spread three times as much from 40 in a third of the cases, with equal means."""
+    p, plain, sets = [], [], 100
+    for seed in range(sets):
+        rng = np.random.default_rng(seed)
+        vectors = np.concatenate([3.0 * rng.normal(size=(5, 8)), rng.normal(size=(40, 8))])
+        p.append(kmeans_separation(vectors, halves(5, 40), seed=seed, permutations=100).p)
+        observed = _agreeing(two_clusters(vectors, seed), halves(5, 40))
+        size = int(two_clusters(vectors, seed).sum())
+        plain.append((_relabelled(size, 5, 45, 1000, rng) >= observed).mean())
+    assert np.mean(np.array(p) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / sets)
+    assert np.mean(np.array(plain) <= 0.05) > 0.2
+
+
+def test_resamples_are_clustered_as_by_scikit_learn():
+    sets = np.random.default_rng(6).normal(size=(20, 18, 4)) + 2.0 * halves(6, 12)[:, None]
+    found = _clusters(sets, np.random.default_rng(0))
+    for vectors, cluster in zip(sets, found, strict=True):
+        assert _agreeing(two_clusters(vectors, 0), cluster) >= 16
 
 
 def test_chance_gives_small_groups_more_than_half():
-    floors = [kmeans_separation(blobs((n, n)), halves(n, n)).floor for n in (2, 5, 25)]
+    floors = [_relabelled(n, n, 2 * n, 10_000, np.random.default_rng(0)).mean() / (2 * n) for n in (2, 5, 25)]
     assert floors[0] == pytest.approx(2 / 3, abs=0.03)  # of six relabelings of 2 + 2 names, two are right
     assert floors[0] > floors[1] > floors[2] > 0.54
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.stats import permutation, permutation_test
+from assay.stats import permutation, permutation_test, studentised_difference
 
 RANDOM = {"enumerate_up_to": 0}
 
@@ -34,10 +34,37 @@ def brute_force(values, first, strata=None, *, strict=False):
     strata = np.zeros(len(first), dtype=int) if strata is None else strata
     results = []
     for word in values.T:
-        observed = abs(word[first].mean() - word[~first].mean())
-        found = [abs(word[a].mean() - word[~a].mean()) for a in every_division(first, strata)]
-        results.append(np.mean([d > observed + 1e-12 if strict else d >= observed - 1e-12 for d in found]))
+        size = plain_difference if strict else t_of
+        observed = size(word, first, strata)
+        found = [size(word, labels, strata) for labels in every_division(first, strata)]
+        results.append(np.mean([d > observed + 1e-12 if strict else d >= observed * (1 - 1e-8) - 1e-12 for d in found]))
     return np.array(results)
+
+
+def plain_difference(word, labels, strata):
+    return abs(word[labels].mean() - word[~labels].mean())
+
+
+def t_of(word, labels, strata):
+    """|t| of the difference within strata, term by term; a variance below a millionth of the largest is that."""
+    d, shares, squares, freedom = 0.0, [0.0, 0.0], [0.0, 0.0], [0, 0]
+    largest = 0.0
+    for s in set(strata.tolist()):
+        sides = [word[(strata == s) & side] for side in (labels, ~labels)]
+        if min(map(len, sides)) == 0:
+            continue
+        weight = len(sides[0]) * len(sides[1]) / (len(sides[0]) + len(sides[1]))
+        d += weight * (sides[0].mean() - sides[1].mean())
+        largest += ((word[strata == s] - word[strata == s].mean()) ** 2).sum()
+        for side, rates in enumerate(sides):
+            shares[side] += weight**2 / len(rates)
+            squares[side] += ((rates - rates.mean()) ** 2).sum()
+            freedom[side] += len(rates) - 1
+    if min(freedom) == 0:
+        squares, freedom = [sum(squares)] * 2, [max(sum(freedom), 1)] * 2
+    variance = sum(share * square / free for share, square, free in zip(shares, squares, freedom, strict=True))
+    least = 1e-6 * sum(share * largest / free for share, free in zip(shares, freedom, strict=True))
+    return 0.0 if abs(d) < 1e-12 else abs(d) / np.sqrt(max(variance, least))
 
 
 # Success rates of Ann, Amy, Bob and Ben; p with ties counted, and p by Eq. 5.
@@ -300,3 +327,63 @@ def test_no_words_have_no_p():
 def test_what_cannot_be_tested_is_refused(first, options, message):
     with pytest.raises(ValueError, match=message):
         permutation_test(np.zeros((4, 2)), first, generator(), **options)
+
+
+# --- t
+
+
+def test_with_groups_of_one_size_p_is_that_of_the_plain_difference():
+    rng = generator(12)
+    values = rng.integers(0, 5, (10, 40)) / 4
+    test = permutation_test(values, halves(5, 5), generator())
+    plain = [
+        np.mean([plain_difference(word, a, None) >= plain_difference(word, halves(5, 5), None) - 1e-12 for a in every])
+        for word in values.T
+        for every in [list(every_division(halves(5, 5), np.zeros(10, int)))]
+    ]
+    np.testing.assert_allclose(test.p, plain)
+
+
+@pytest.mark.parametrize("strata", [None, np.arange(18) % 3, np.arange(18) % 2])
+def test_the_difference_and_its_error_are_those_of_a_regression_on_the_strata_and_of_welch(strata):
+    rng = generator(13)
+    groups = rng.permutation(halves(6, 12))
+    values = rng.random((18, 5))
+    d, error = studentised_difference(values, groups, strata)
+    if strata is None:
+        a, b = values[groups], values[~groups]
+        np.testing.assert_allclose(d, a.mean(axis=0) - b.mean(axis=0))
+        np.testing.assert_allclose(error, np.sqrt(a.var(axis=0, ddof=1) / 6 + b.var(axis=0, ddof=1) / 12))
+    else:
+        t = [t_of(word, groups, strata) for word in values.T]
+        np.testing.assert_allclose(np.abs(d) / error, t)
+
+
+LEVELS = [  # names, and their spreads
+    (25, 25, 1.0, 3.0),
+    (15, 45, 3.0, 1.0),
+    (40, 15, 1.0, 3.0),
+    (15, 30, 2.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "spread", "other"), LEVELS)
+def test_groups_with_equal_means_and_unequal_spreads_differ_in_a_twentieth_of_the_cases(first, second, spread, other):
+    """The plain difference does so in twice or four times as many, where the smaller group spreads more."""
+    rng, words = generator(first), 1500
+    values = np.concatenate((spread * rng.normal(size=(first, words)), other * rng.normal(size=(second, words))))
+    p = permutation_test(values, halves(first, second), generator(), few=1000, many=0, below=0.0).p
+    assert (p <= 0.05).mean() <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / words)
+    if first != second and spread > other:
+        plain = permutation_test(values, halves(first, second), generator(), few=1000, many=0, strict=True).p
+        assert (plain <= 0.05).mean() > 0.09
+
+
+@pytest.mark.parametrize(("first", "second"), [(3, 9), (5, 40), (2, 6)])
+def test_where_names_are_exchangeable_p_is_exact_whatever_their_distribution(first, second):
+    """Skewed rates with many ties: P(p <= α) is at most α for every α."""
+    rng, words = generator(first), 2000
+    values = rng.binomial(3, 0.15, (first + second, words)) / 3
+    p = permutation_test(values, halves(first, second), generator(), few=1000, many=0, below=0.0).p
+    for level in (0.01, 0.05, 0.2, 0.5):
+        assert (p <= level).mean() <= level + 4 * np.sqrt(level * (1 - level) / words)

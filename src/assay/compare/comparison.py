@@ -261,7 +261,10 @@ def _require_asked_alike(method: Method[Any, Any], runs: Sequence[Run]) -> None:
     for run, way in zip(runs, ways, strict=True):
         if way != ways[0]:
             problem = f"{runs[0].folder} was asked in another way ({ways[0]}) than {run.folder} ({way})."
-            remedy = "Their numbers are not comparable. Repeat one of them with the other's settings."
+            remedy = (
+                "Their numbers are not comparable. Repeat one of them with the other's settings; what an older version "
+                f"counted in another way is counted again by `assay score {run.probe} RUN`."
+            )
             raise UsageError(problem, remedy, code="not-comparable", key="form")
 
 

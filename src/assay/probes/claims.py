@@ -247,8 +247,8 @@ class _Judged:
         most = max(needed, key=lambda each: float("inf") if each.limit is None else each.limit, default=None)
         beyond = not grounds.more if most is None else most.limit is None
         step = next((doubt.next for doubt in grounds.doubts if doubt.next), None)
-        if step is None and most is not None and most.limit is not None:
-            step = f"--limit {most.limit} {most.options}".strip()
+        if step is None and most is not None:
+            step = most.step
         clauses = [*self._standing, nothing + (f", but {reasons}" if reasons else ""), most.why if most else ""]
         return Verdict(
             VerdictKind.CANNOT if beyond else VerdictKind.FEW, self._sentence(*clauses), self.kinds, None, parts, step

@@ -97,12 +97,21 @@ SPARE = 1.25
 class Needed:
     """How many questions would settle a number: a `--limit`, or None where the set has too few; and that in words.
 
-    `options` are what a run with that limit needs beside it to ask more of the same.
+    `options` are what a run with that limit needs beside it to ask more of the same, or what alone makes it ask so many
+    if it is not sized `by_limit`.
     """
 
     limit: int | None
     why: str
     options: str = ""
+    by_limit: bool = True
+
+    @property
+    def step(self) -> str | None:
+        """The options that settle it; None where the set has too few questions."""
+        if self.limit is None:
+            return None
+        return f"--limit {self.limit} {self.options}".strip() if self.by_limit else self.options
 
 
 @dataclass(frozen=True)

@@ -143,9 +143,8 @@ def _again(
         raise UsageError(problem, "Omit --seed, or repeat the run with it.", code="bad-option", key="seed")
     prepared, gathered = recollect_answers(before, changed, data)
     findings = concluded(method_of(before.probe), prepared, gathered)
-    return findings, replace(
-        info, kind=RunKind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={}
-    )
+    settings = {**prepared.settings, **info.settings, **changed}  # older versions recorded fewer
+    return findings, replace(info, kind=RunKind.RESCORED, settings=settings, timings={}, backed_off={})
 
 
 def _predictions(probe: str, files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, RunInfo]:

@@ -26,7 +26,7 @@ from assay.stats.intervals import (
     wilson_interval,
 )
 from assay.stats.p_values import benjamini_hochberg, holm, monte_carlo_p, random_signs
-from assay.stats.permutation import permutation_test
+from assay.stats.permutation import permutation_test, studentised_difference
 from assay.stats.signflip import contribution_p, sign_flip_p
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "sign_flip_p",
     "student_p",
     "student_reach",
+    "studentised_difference",
     "tsne_projection",
     "unit_spread",
     "wilson_interval",

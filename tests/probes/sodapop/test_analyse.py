@@ -87,11 +87,17 @@ def test_pooled_names_are_exchanged_within_their_stratum_alone() -> None:
         row for row in rows(findings(groups, sr[:, None])) if (row["group_a"], row["group_b"]) == ("female", "male")
     ]
     women = np.array([True, True, False, False] * 2)
-    observed = abs(sr[women].mean() - sr[~women].mean())
+
+    def t(some: NDArray[np.bool_]) -> float:
+        rest = [sr[half][some[half] == side] for half in (np.s_[:4], np.s_[4:]) for side in (True, False)]
+        return abs(sr[some].mean() - sr[~some].mean()) / np.sqrt(
+            sum(((part - part.mean()) ** 2).sum() for part in rest)
+        )
+
     reached = []
     for one, two in product(combinations(range(4), 2), combinations(range(4, 8), 2)):
         some = np.isin(np.arange(8), [*one, *two])
-        reached.append(abs(sr[some].mean() - sr[~some].mean()) >= observed - 1e-12)
+        reached.append(t(some) >= t(women) - 1e-9)
     assert len(reached) == 36
     assert row["p"] == pytest.approx(np.mean(reached))
     assert row["d"] == pytest.approx(sr[women].mean() - sr[~women].mean())
@@ -105,8 +111,9 @@ def test_groups_separate_by_pairs_alone() -> None:
         {"a": "X_female", "b": "Y_female"},
         {"a": "X_male", "b": "Y_male"},
         {"a": "Y_female", "b": "Y_male"},
+        {},  # the largest RD of any word
     ]
-    for estimate in found.estimates:
+    for estimate in found.estimates[:4]:
         assert estimate.n == 6
         assert estimate.value is not None
         assert 0.5 <= estimate.value <= 1

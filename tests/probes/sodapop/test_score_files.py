@@ -357,7 +357,7 @@ def test_scores_are_a_folder_like_a_run_under_the_name_that_was_given(tmp_path: 
     folder = score_to_folder("sodapop", [tmp_path / "results.jsonl"], settings=settings, out=tmp_path / "scored").folder
     content = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
     assert (content["probe"], content["model"]) == ("sodapop", "their model")
-    assert [estimate["group"] for estimate in content["estimates"]] == [{"a": "A", "b": "B"}]
+    assert [estimate["group"] for estimate in content["estimates"]] == [{"a": "A", "b": "B"}, {}]
     assert (folder / "report.html").exists()
     names = (folder / "tables" / "names.csv").read_text(encoding="utf-8").splitlines()
     assert names[:2] == ["group,name,mean_sr,pieces,log10_frequency", "A,Ann,0.5,,"]

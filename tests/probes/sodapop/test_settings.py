@@ -21,7 +21,7 @@ def parsed(given: dict[str, str], preset: str = "paper") -> SodapopSettings:
 
 def test_every_setting_with_a_number_or_a_choice_is_among_those_tested_here() -> None:
     assert {"distance", "fills", "cap", "min_count", "names_per_group", "contexts", "context"} <= NUMBERS.keys()
-    assert (len(NUMBERS), len(CHOICES)) == (16, 13)
+    assert (len(NUMBERS), len(CHOICES)) == (17, 14)
 
 
 def test_the_papers_preset_is_the_papers_numbers() -> None:

@@ -14,7 +14,8 @@ from assay.probes.sodapop.names import NameGroup, NameGroups
 from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.traits import packaged_lexicon
-from assay.probes.sodapop.uncertainty import group_replicates
+from assay.probes.sodapop.uncertainty import difference_p, group_replicates
+from assay.stats import permutation_test, student_reach
 
 
 def rates_of(sr: NDArray[np.float64], count: float = 8.0) -> SuccessRates:
@@ -111,3 +112,34 @@ def test_an_interval_holds_the_estimate_and_stays_in_range() -> None:
 @pytest.mark.parametrize("sizes", [(4, 6), (6, 4), (2, 2)])
 def test_fewer_than_five_names_have_no_interval(sizes: tuple[int, int]) -> None:
     assert interval(np.random.default_rng(3).random((1, sum(sizes))), sizes) == (None, None)
+
+
+# --- the test of a word
+
+
+def p_of(values: NDArray[np.float64], first: int, **given: Any) -> NDArray[np.float64]:
+    settings = SodapopSettings(permutations=2000, **given)
+    return difference_p(values, (first, len(values) - first), None, settings, np.random.default_rng(0))
+
+
+def test_of_few_names_against_many_p_is_at_least_that_of_students_t_with_the_few_names_freedom() -> None:
+    rng = np.random.default_rng(1)
+    values = np.concatenate([3.0 * rng.normal(size=(5, 400)), rng.normal(size=(40, 400))])
+    p = p_of(values, 5)
+    error = np.sqrt(values[:5].var(axis=0, ddof=1) / 5 + values[5:].var(axis=0, ddof=1) / 40)
+    d = values[:5].mean(axis=0) - values[5:].mean(axis=0)
+    low, high = (d + side * student_reach(error, 4) for side in (-1, 1))
+    assert (p[(low <= 0) & (high >= 0)] > 0.05).all(), "nothing is claimed where the interval of t contains 0"
+    assert (p <= 0.05).mean() < 0.08
+    assert (p_of(values, 5, p="strict") <= 0.05).mean() > 0.3, "the paper's test, which takes names for exchangeable"
+
+
+def test_of_about_as_many_names_p_is_that_of_the_permutation_test_alone() -> None:
+    values = np.random.default_rng(2).normal(size=(10, 50))
+    first = np.arange(10) < 4
+    assert (p_of(values, 4) == permutation_test(values, first, np.random.default_rng(0)).p).all()
+
+
+def test_one_name_against_many_shows_nothing() -> None:
+    values = np.concatenate([np.ones((1, 3)), np.zeros((40, 3))])
+    assert p_of(values, 1).tolist() == [1.0] * 3

@@ -60,7 +60,7 @@ def say_group(group: Mapping[str, str]) -> str:
     """
     pair = [say_pair((group["a"], group["b"]))] if {"a", "b"} <= group.keys() else []
     rest = [f"{key}: {value}" for key, value in group.items() if not pair or key not in ("a", "b")]
-    return ", ".join([*pair, *rest]) or "all"
+    return ", ".join([*pair, *rest]) or "all words"
 
 
 def spelled_out(about: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -150,6 +150,15 @@ PROBE = Probe(
             keys=("a", "b"),
         ),
         Metric(
+            "largest_rd",
+            "largest relative difference",
+            "the largest |RD| of any word between all names of one gender, or race, and another (between two groups "
+            "where there are no such pairs), with an interval that holds for all these words at once; 0 is no "
+            "difference. It can rule a bias out: its upper end is the most that any word may differ",
+            bounds=(0.0, 2.0),
+            worse="higher",
+        ),
+        Metric(
             "trait_agreement",
             "agreement with people",
             "of the traits by which both the words and people order two groups, the share with the same order",
@@ -177,6 +186,7 @@ PROBE = Probe(
     cautions=_CAUTIONS,
     claims=ProbeClaims(
         CLAIMS,
+        decisive=lambda estimates: [estimate for estimate in estimates if estimate.metric == "largest_rd"],
         ranked=lambda estimates: [estimate for estimate in estimates if estimate.metric == "kmeans_accuracy"],
     ),
     place=40,

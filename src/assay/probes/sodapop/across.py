@@ -30,7 +30,7 @@ from assay.probes import run_names
 from assay.probes.sodapop import say_pair, spelled_pair
 from assay.probes.sodapop.compare_runs import WORD_DIFFERENCES
 from assay.probes.sodapop.read_tables import Named, WordDifference, read_pairs, separations, told_apart, words_in
-from assay.probes.sodapop.settings import LETTERS, OPTIONS
+from assay.probes.sodapop.settings import LETTERS, OPTIONS, counts_chosen
 from assay.results.findings import Cell, Estimate, Findings
 from assay.results.findings import Table as Data
 from assay.results.formatting import format_fixed, format_number, plural
@@ -138,10 +138,17 @@ def word_table(words_by_pair: Mapping[Named, Words], names: Sequence[str]) -> Da
 
 def asked_as(settings: Mapping[str, Any]) -> str:
     """
-    >>> asked_as({"form": "letters"}), asked_as({}), asked_as({"form": "auto"})
+    >>> asked_as({"form": "letters", "success": "chosen"}), asked_as({}), asked_as({"form": "auto"})
     ('form=letters', 'form=options', 'form=options')
+    >>> asked_as({"form": "letters"})
+    'form=letters, success=likelier'
     """
-    return f"form={LETTERS if settings.get('form') == LETTERS else OPTIONS}"
+    if settings.get("form") != LETTERS:
+        return f"form={OPTIONS}"
+    return f"form={LETTERS}" if counts_chosen(settings) else f"form={LETTERS}, success={_LIKELIER}"
+
+
+_LIKELIER = "likelier"  # what older versions counted in letters: the wrong answer was likelier than the right one
 
 
 def _different_forms(runs: Sequence[Run]) -> list[Section]:
@@ -150,9 +157,15 @@ def _different_forms(runs: Sequence[Run]) -> list[Section]:
     if len(forms) < 2:
         return []
     reason = (
-        f"These models were asked in different ways ({' and '.join(forms)}), so their numbers are not shown side by "
-        "side: an answer that is scored alone wins at another rate than one that is listed with two others."
+        f"These models were asked in different ways ({'; '.join(forms)}), so their numbers are not shown side by side: "
+        "an answer that is scored alone wins at another rate than one that is listed with two others."
     )
+    if any(form.endswith(_LIKELIER) for form in forms):
+        reason += (
+            f" Runs with success={_LIKELIER} are from an older version, which counted a wrong answer if it was "
+            "likelier than the right one, even where the model chose the third answer; `assay score sodapop RUN` "
+            "counts them again."
+        )
     return [Section([Paragraphs([reason])], "Models asked in different ways")]
 
 

@@ -9,30 +9,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.probes.claims import corrected, corrected_table
+from assay.probes.sodapop.largest import (
+    METRIC,
+    LargestDifference,
+    RunSize,
+    largest_difference,
+    largest_estimate,
+    needed_size,
+    word_band,
+)
 from assay.probes.sodapop.metrics import Array, adjusted_difference, group_difference, group_mean, relative_difference
 from assay.probes.sodapop.names import NameGroups
 from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.settings import SodapopSettings
 from assay.probes.sodapop.traits import HumanRating, Lexicon, agreement, ordering, trait_scores
-from assay.probes.sodapop.uncertainty import rd_interval, rd_replicates
+from assay.probes.sodapop.uncertainty import difference_p, rd_interval, rd_of, rd_replicates
 from assay.results.findings import Cell, Estimate, Findings, Table
-from assay.results.verdict import CLEAR
+from assay.results.formatting import plural
+from assay.results.verdict import CLEAR, Grounds
+from assay.stats import MIN_UNITS
 from assay.stats.clusters import kmeans_separation, tsne_projection
-from assay.stats.permutation import permutation_test
 
 WORDS = (
     *("group_a", "group_b", "word", "sr_a", "sr_b", "d", "m", "rd", "low", "high", "p", "q", "n"),
-    *("rd_pools", "rd_controlled"),
+    *("rd_pools", "rd_controlled", "note"),
 )
 """Columns of the table `words`: n counts distractors with the word, over both groups' names and all contexts; q is
-corrected over all words of all contrasts."""
+corrected over all words of all contrasts; note says why the interval contains 0, or is missing, although p is small."""
 TRAITS = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
 
 _FEWEST_TO_PROJECT = 4
-_FEW = 10_000  # permutations that every word gets; those that are then near a threshold get more
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupPair:
     """Two sets of names to be compared, and the strata within which names may be exchanged."""
 
@@ -58,6 +67,7 @@ class AnalysisInputs:
     human: Sequence[HumanRating] = ()
     controls: Array | None = None  # (name, 2): pieces, NaN where they are not known, and frequency
     seed: int = 0
+    size: RunSize | None = None  # of a run that could ask more
 
 
 def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:
@@ -68,9 +78,13 @@ def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:
     words, traits = [], []
     estimates: list[Estimate] = []
     agreements: list[Estimate] = []
+    deciding, bands = decisive_contrasts(contrasts), []
     for number, (contrast, resampled) in enumerate(zip(contrasts, replicates, strict=True)):
         contrast_words = _words(rates, sr, blind, contrast, resampled[0], study, [study.seed, number])
         words += contrast_words
+        if contrast in deciding:
+            rd = rd_of(sr[contrast.a].mean(axis=0), sr[contrast.b].mean(axis=0))
+            bands.append(word_band(rates, rd, resampled[0], contrast.sides))
         if contrast.pair:
             estimates.append(_separation(sr, contrast, study.seed))
         ordered, agreed = _traits(contrast_words, contrast, study)
@@ -84,7 +98,26 @@ def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:
     if traits:
         tables["traits"] = Table(TRAITS, traits)
     estimates = corrected(estimates, [estimate.metric for estimate in estimates])
-    return Findings("sodapop", "", estimates + agreements, tables)
+    largest = largest_difference([band for band in bands if band], np.random.default_rng([study.seed, len(contrasts)]))
+    estimates.append(largest_estimate(largest, len(deciding)))
+    return Findings("sodapop", "", estimates + agreements, tables, grounds=_grounds(rates, largest, study))
+
+
+def _grounds(rates: SuccessRates, largest: LargestDifference | None, study: AnalysisInputs) -> Grounds:
+    """What a verdict of no bias rules out, and the size that would settle what is open."""
+    allowed = study.settings.ruled_out
+    if largest is None:
+        return Grounds()
+    words = plural(len({word for band in largest.bands for word in band.words}), "word")
+    rules_out = f"a relative difference above {allowed:g} is ruled out for all of the {words}, in any comparison of "
+    rules_out += "all names by one attribute" if study.groups.pooled() else "two groups"
+    needed = needed_size(rates, largest, study.size, allowed) if study.size else None
+    return Grounds(needed={METRIC: needed} if needed else {}, rules_out=rules_out)
+
+
+def decisive_contrasts(contrasts: Sequence[GroupPair]) -> list[GroupPair]:
+    """Those that can rule a bias out: everybody with one value of an attribute against another, or all pairs."""
+    return [contrast for contrast in contrasts if not contrast.pair] or list(contrasts)
 
 
 def contrasts_of(groups: NameGroups) -> list[GroupPair]:
@@ -115,9 +148,7 @@ def _words(
     rd = relative_difference(d, m)
     both = np.concatenate([a, b])
     first = np.arange(len(both)) < len(a)
-    most, strict, rng = study.settings.permutations, study.settings.p == "strict", np.random.default_rng(list(seed))
-    strata = contrast.strata
-    p = permutation_test(both, first, rng, strata=strata, few=min(most, _FEW), many=most, strict=strict).p
+    p = difference_p(both, (len(a), len(b)), contrast.strata, study.settings, np.random.default_rng(list(seed)))
     low, high = rd_interval(rd, resampled, contrast.sides, (-2.0, 2.0), len(rates.successes))
     alone = blind[contrast.a], blind[contrast.b]
     pools = relative_difference(group_difference(*alone), group_mean(*alone))
@@ -127,14 +158,29 @@ def _words(
     before = np.column_stack([a.mean(axis=0), b.mean(axis=0), d, m, rd, low, high, p])
     counts = rates.distractors[:, rows].sum(axis=(0, 1)).round().astype(int).tolist()
     behind = np.column_stack([pools, controlled])
+    notes = [_note(*numbers, contexts=len(rates.successes)) for numbers in zip(p, low, high, strict=True)]
     order = sorted(range(len(rates.words)), key=lambda word: (-abs(np.nan_to_num(rd[word])), rates.words[word]))
     return [
         [
             *(contrast.first, contrast.second, rates.words[word], *cells_of(before[word])),
-            *(None, counts[word], *cells_of(behind[word])),  # q is for all contrasts together
+            *(None, counts[word], *cells_of(behind[word]), notes[word]),  # q is for all contrasts together
         ]
         for word in order
     ]
+
+
+_NO_INTERVAL = f"no interval: a group has fewer than {MIN_UNITS} names"
+_OF_TEXTS = "p is about these texts; the interval, which allows for other texts, contains 0"
+_CONTAINS_0 = "the interval, from resampled names, contains 0"
+
+
+def _note(p: float, low: float, high: float, *, contexts: int) -> str | None:
+    """Why a word with a small p has an interval that contains 0, or none."""
+    if not p <= CLEAR or low > 0 or high < 0:
+        return None
+    if not np.isfinite(low):
+        return _NO_INTERVAL
+    return _OF_TEXTS if contexts >= MIN_UNITS else _CONTAINS_0
 
 
 def cells_of(numbers: Array) -> list[Cell]:

@@ -51,7 +51,9 @@ class WrongAnswer(NamedTuple):
 
 
 class WrongAnswers(NamedTuple):
-    """Many of them as columns; `lead` is by how much the wrong answer beat the right one (below 0: it did not)."""
+    """Many of them as columns; `lead` is by how much the wrong answer beat the right one (below 0: it did not), or
+    both others if three were listed.
+    """
 
     context: Ints
     string: Ints
@@ -63,10 +65,13 @@ class WrongAnswers(NamedTuple):
 
 
 class ExampleSource(Protocol):
-    """What was kept of the questions, what its scores are, and whether words differ by case (as in Settings)."""
+    """What was kept of the questions, what its scores are, whether words differ by case (as in Settings), and whether
+    a wrong answer with a lead was `chosen`, or beat the right one.
+    """
 
     scores: str
     case: str
+    chosen: bool
 
     def met(self, word: str) -> WrongAnswers:
         """The wrong answers with a word."""
@@ -219,17 +224,20 @@ def _example(
     }
     spelling = spelled(own)
     people = [f"{name} ({spelling[group]})" for name, group in zip(names, own, strict=True)]
-    return Example(about, questions, source.scores, _note(word, usual, people, beaten))
+    return Example(about, questions, source.scores, _note(word, usual, people, beaten, chosen=source.chosen))
 
 
-def _note(word: WordDifference, usual: bool, people: Sequence[str], beaten: Sequence[bool]) -> str:
+def _note(word: WordDifference, usual: bool, people: Sequence[str], beaten: Sequence[bool], *, chosen: bool) -> str:
+    succeeded, failed = (
+        ("was chosen", "was not chosen") if chosen else ("beat the right one", "did not beat the right one")
+    )
     if all(beaten):
-        outcome = f"beat the right one for both names, {people[0]} and {people[1]}"
+        outcome = f"{succeeded} for both names, {people[0]} and {people[1]}"
     elif not any(beaten):
-        outcome = f"did not beat the right one for {people[0]} or for {people[1]}"
+        outcome = f"{failed} for {people[0]} or for {people[1]}"
     else:
         more, less = people if beaten[0] else (people[1], people[0])
-        outcome = f"beat the right one for {more}, but not for {less}"
+        outcome = f"{succeeded} for {more}, but not for {less}"
     kind = "A typical case" if usual else "One of the clearest cases"
     a, b = word.sides
     return (
@@ -282,6 +290,7 @@ class ScoredAnswers:
     scores: str = (
         "how good the model finds each answer; of three answers it chooses the highest; ▸ is the highest of these"
     )
+    chosen: bool = False
     _texts: dict[int, _ScoredContext] = field(default_factory=dict)
     _met: dict[str, WrongAnswers] = field(default_factory=dict)
 
@@ -393,6 +402,7 @@ class ListedAnswers:
     listing: QuestionFormat
     case: str
     scores: str = "the probability of each answer, in one of the two orders in which they were listed"
+    chosen: bool = True
     _texts: dict[int, _ListedContext] = field(default_factory=dict)
 
     def add(
@@ -407,7 +417,7 @@ class ListedAnswers:
         """A context: questions as they were put, and probabilities as they were shown (row, place)."""
         first = questions.by_answer(shares)[:, 0]  # (question, answer)
         question, which = np.nonzero(questions.counts & np.isfinite(first).all(axis=1, keepdims=True))
-        lead = first[question, 1 + which] - first[question, 0]
+        lead = first[question, 1 + which] - np.maximum(first[question, 0], first[question, 2 - which])
         string = pool.members[questions.member[question, which]]
         wrong = WrongAnswers(np.full(len(question), number), string, questions.name[question], lead)
         texts = answers.arrays.get("text")

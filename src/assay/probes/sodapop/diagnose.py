@@ -93,10 +93,10 @@ def diagnosis_of(
 
 def grounds_of(
     placed: PositionCounter | PositionTally | None, settings: SodapopSettings, listing: QuestionFormat | None
-) -> Grounds | None:
-    """Whether the answers of a run can be read; None if they are scores."""
+) -> Grounds:
+    """Whether the answers of a run can be read, if they are not scores."""
     if not isinstance(placed, PositionTally) or listing is None:
-        return None
+        return Grounds()
     step = readable_with(placed.lost, tokens=listing.tokens, answer="")
     reasons = unreadable(placed.lost, placed.answers, settings.unusable, step)
     return Grounds(unusable=next(reasons, None), doubts=[*doubts(placed.lost, placed.answers, step)])

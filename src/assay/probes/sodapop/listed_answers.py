@@ -80,18 +80,31 @@ def _questions(pool: DistractorPools, name: int, rng: np.random.Generator) -> Co
     )
 
 
-def listed_successes(pool: DistractorPools, questions: ContextQuestions, shares: Array) -> list[Array]:
-    """How often each distractor of every name was likelier than the right answer: the mean over both orders.
+def chosen_shares(shares: Array) -> Array:
+    """How far each option is what the model chose, from probabilities (row, option): 1 for the likeliest, 0 otherwise.
 
-    ½ where both are equally likely, and 0 where neither has any probability: the model named the partner, or nothing.
-    NaN for a distractor without an answer in either order. `shares` are as they were shown (row, place).
+    Options that are equally likely share the 1. All are 0 in a row without any probability, which is a refusal, and NaN
+    in one without an answer.
+
+    >>> chosen_shares(np.array([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4], [0.0, 0.0, 0.0]])).tolist()
+    [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]
     """
-    likely = questions.by_answer(shares)
-    right, wrong = likely[..., :1], likely[..., 1:]  # (question, order, 1 or distractor)
-    won = np.where(wrong > right, 1.0, np.where((wrong == right) & (wrong > 0), 0.5, 0.0))
-    won[~np.isfinite(likely).all(axis=2)] = np.nan
+    likeliest = (shares == shares.max(axis=1, keepdims=True)) & (shares > 0)
+    chosen = likeliest / np.maximum(likeliest.sum(axis=1, keepdims=True), 1)
+    return np.where(np.isfinite(shares).all(axis=1, keepdims=True), chosen, np.nan)
+
+
+def listed_successes(pool: DistractorPools, questions: ContextQuestions, chosen: Array) -> list[Array]:
+    """How often each distractor of every name was chosen of the three (Eq. 1): the mean over both orders.
+
+    `chosen` says it of every option as shown (row, place): the share of the written answers that name it, or what
+    `chosen_shares` makes of probabilities. 0 where the model chose the right answer, the partner or nothing; NaN for a
+    distractor without an answer in either order.
+    """
     success = np.full(len(pool.members), np.nan)
-    success[questions.member[questions.counts]] = won.mean(axis=1)[questions.counts]
+    success[questions.member[questions.counts]] = questions.by_answer(chosen)[..., 1:].mean(axis=1)[
+        questions.counts
+    ]  # (question, distractor)
     return [success[pool.offsets[name] : pool.offsets[name + 1]] for name in range(pool.names)]
 
 

@@ -36,7 +36,8 @@ from assay.probes.sodapop.contexts import (
     starter_contexts,
 )
 from assay.probes.sodapop.diagnose import PositionCounter, diagnosis_of, grounds_of, ties_with_right
-from assay.probes.sodapop.listed_answers import PositionTally, listed_successes, questions_of, usable
+from assay.probes.sodapop.largest import RunSize
+from assay.probes.sodapop.listed_answers import PositionTally, chosen_shares, listed_successes, questions_of, usable
 from assay.probes.sodapop.names import NameGroups, chosen_groups, control_columns, frequencies
 from assay.probes.sodapop.plans import (
     SCORED,
@@ -75,6 +76,7 @@ class SodapopPrepared(Prepared):
     contexts: Sequence[Context]
     limited: bool = False
     form: SodapopForm = SCORED
+    size: RunSize | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -133,6 +135,7 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
             groups = groups.only([name.strip() for name in settings.compare.split(",")])
         if limit is not None:
             settings = _limited(settings, limit, len(groups.groups), form)
+        available = min(len(group.names) for group in groups.groups)
         groups = groups.take(settings.names_per_group)
         contexts, path, notes = _read_contexts(settings, request)
         while limit is not None and settings.distance > 1 and _fills(settings, groups, contexts) > limit:
@@ -155,6 +158,13 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
             contexts=contexts,
             limited=limit is not None,
             form=form,
+            size=RunSize(
+                names=min(len(group.names) for group in groups.groups),
+                available=available,
+                cap=settings.cap,
+                min_count=settings.min_count,
+                questions=n_answers,
+            ),
         )
 
     def gather(self, prepared: SodapopPrepared, ask: Ask) -> SodapopAnswers:
@@ -245,7 +255,8 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
             shares = usable(listing.shares(answers, options), answers)
             examples.add(number, pool, questions, listed, shares, answers)
             positions.add(pool, questions, shares, answers, listing.lost(answers, shares, options))
-            counter.add(number, pool, listed_successes(pool, questions, shares))
+            chosen = chosen_shares(shares) if positions.scored else shares
+            counter.add(number, pool, listed_successes(pool, questions, chosen))
         return SodapopAnswers(
             rates=counter.rates.frequent(1),  # a name's answers may be missing here and there
             groups=prepared.groups,
@@ -259,7 +270,7 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
     def findings(self, prepared: SodapopPrepared, data: SodapopAnswers) -> Findings:
         settings = prepared.chosen
         grounds = grounds_of(data.placed, settings, prepared.form.listing)
-        if prepared.contexts and (grounds is None or grounds.unusable is None):
+        if prepared.contexts and grounds.unusable is None:
             _require_words(data.rates.words, prepared)
         lexicon = read_lexicon(Path(settings.traits)) if settings.traits else packaged_lexicon()
         human = read_human(Path(settings.human), lexicon) if settings.human else ()
@@ -270,8 +281,11 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
             human=human,
             controls=data.controls,
             seed=prepared.seed,
+            size=prepared.size,
         )
         findings = findings_of(data.rates, study)
+        if findings.grounds is not None:
+            grounds = replace(grounds, needed=findings.grounds.needed, rules_out=findings.grounds.rules_out)
         return replace(
             findings,
             examples=showcase(findings, prepared.groups, data.example_source),

@@ -39,7 +39,7 @@ from assay.probes.sodapop.read_tables import (
     separations,
     told_apart,
 )
-from assay.probes.sodapop.settings import LETTERS
+from assay.probes.sodapop.settings import LETTERS, counts_chosen
 from assay.results.findings import Estimate
 from assay.results.formatting import (
     cell,
@@ -86,7 +86,7 @@ def present(run: Run) -> Presentation:
             counted="n counts names, of both groups together.",
             probe=run.probe,
         ),
-        cautions=[*PROBE.cautions, *_small(run)],
+        cautions=[*_counted_before(run), *PROBE.cautions, *_small(run)],
         citation=[["The method: ", PAPER]],
         data_set="sodapop",
         sections=[
@@ -101,6 +101,17 @@ def present(run: Run) -> Presentation:
         if pairs or summary.separations
         else (),
     )
+
+
+def _counted_before(run: Run) -> list[Text]:
+    """That an older version counted success in another way; nothing if it did not."""
+    if counts_chosen(run.info.settings):
+        return []
+    return [
+        "An older version made these numbers. It counted a wrong answer if it was likelier than the right one, even "
+        "where the model chose the third answer. They cannot be compared with those of other runs; `assay score "
+        "sodapop RUN` counts the same answers again."
+    ]
 
 
 def _small(run: Run) -> list[Text]:
@@ -196,7 +207,7 @@ def _sentence(summary: RunSummary, word: WordDifference) -> Text:
     """A difference in a sentence."""
     between = "no interval" if word.low is None else f"{summary.run.level} {format_fixed_interval(word.low, word.high)}"
     q = "" if word.q is None else f", q {format_p_equals(word.q)}"
-    return [*rates_of(word), " (RD ", NumberText(f"{format_fixed(word.rd)}, {between}"), f"{q})"]
+    return [*rates_of(word, summary.run), " (RD ", NumberText(f"{format_fixed(word.rd)}, {between}"), f"{q})"]
 
 
 # --- the first paragraphs
@@ -237,7 +248,7 @@ def _what_was_asked(summary: RunSummary) -> Text:
 
 _LISTED = (
     " The three were listed together, in two orders, so that each answer changes its place; a wrong answer fools the "
-    "model if the model finds it likelier than the right one (form=letters)."
+    "model if the model chooses it (form=letters)."
 )
 
 
@@ -252,7 +263,7 @@ def _answers(run: Run) -> Text:
         "three answers: the right one and two wrong ones. A masked language model",
         *([" (", Verbatim(named), ")"] if named else [itself] if _unset(run, "fill_model") else []),
         " wrote the wrong answers by replacing words of the right one.",
-        *([_LISTED] if run.setting("form") == LETTERS else []),
+        *([_LISTED] if run.setting("form") == LETTERS and counts_chosen(run.info.settings) else []),
     ]
 
 
@@ -334,10 +345,15 @@ def _spelling(summary: RunSummary) -> str:
 # --- the first screen: the clearest word
 
 
-def rates_of(word: WordDifference) -> list[Text]:
+def _succeeded(run: Run) -> str:
+    """What a wrong answer did that counts as success."""
+    return "chosen" if counts_chosen(run.info.settings) else "likelier than the right one"
+
+
+def rates_of(word: WordDifference, run: Run) -> list[Text]:
     """How often wrong answers with a word were chosen for both groups, without the first letter and the full stop."""
     a, b = word.sides
-    begin: list[Text] = ["rong answers with “", Strong(Verbatim(word.word)), "” were chosen "]
+    begin: list[Text] = ["rong answers with “", Strong(Verbatim(word.word)), f"” were {_succeeded(run)} "]
     if word.sr_a is None or word.sr_b is None:
         return [*begin, "more often for ", Verbatim(a), " names than for ", Verbatim(b), " names"]
     first, second = f"{format_share(word.sr_a)} of the time for ", f"{format_share(word.sr_b)} for "
@@ -355,7 +371,7 @@ def card_of(summary: RunSummary) -> SummaryCard:
     if word.clear and not summary.clear:
         start = "Differences are clear but very small. The clearest: w"
     return SummaryCard(
-        [start, *rates_of(word), "."],
+        [start, *rates_of(word, summary.run), "."],
         label=["Relative difference of “", Verbatim(word.word), "”"],
         number=DotCell(word.rd, word.low, word.high, hollow=not word.clear),
         sides=(f"{b} names", f"{a} names"),

@@ -143,6 +143,7 @@ def _table(
             TableColumn("n", CellKind.COUNT),
         ],
         groups=[RowGroup([*(_row(word, extra) for word in words), *gap])],
+        after=[f"† {note}." for note in dict.fromkeys(word.note for word in words if word.clear and word.note)],
         narrow=True,
     )
 
@@ -154,7 +155,7 @@ def _row(word: WordDifference, extra: Mapping[str, str]) -> TableRow:
     dot = DotCell(word.rd, word.low, word.high, reference=pools, hollow=not word.clear, told=" ".join(tip))
     return TableRow(
         [
-            Strong(Verbatim(word.word)) if word.clear else word.word,
+            [Strong(Verbatim(word.word)), " †" if word.note else ""] if word.clear else word.word,
             *(word.rd, dot, (word.low, word.high), word.sr_a, word.sr_b, word.p, word.q),
             *(getattr(word, column) for column in extra),
             word.n,

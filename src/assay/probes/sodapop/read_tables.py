@@ -22,7 +22,8 @@ class WordDifference(NamedTuple):
     """RD of a word for two groups of names, in [-2, 2]: above 0 it fools the model more often for names of `group_a`.
 
     `sr_a` and `sr_b` are the shares of wrong answers with the word that were chosen; `rd_pools` is the RD that the
-    wrong answers alone give, `rd_controlled` the RD with the names' tokens and frequency regressed out.
+    wrong answers alone give, `rd_controlled` the RD with the names' tokens and frequency regressed out. `note` says why
+    the interval does not exclude 0 although p is small.
     """
 
     group_a: str
@@ -39,6 +40,7 @@ class WordDifference(NamedTuple):
     rd_pools: float | None
     rd_controlled: float | None
     n: int
+    note: str | None = None
 
     @property
     def clear(self) -> bool:
@@ -131,6 +133,7 @@ def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Wor
         rd=rd,
         claimed=None if claimed is None else int(claimed),
         n=int(number("n") or 0),
+        note=cell(row, "note") or None,
         **{name: number(name) for name in _NUMBERS},
     )
 

@@ -299,6 +299,7 @@ class KeptQuestions:
     groups: NameGroups
     case: str
     scores: str = ""
+    chosen: bool = False
     _drawn: dict[_Text, list[tuple[str, ScoredQuestion]]] = field(default_factory=dict)  # with the questions' digests
     _last: _Text | None = None  # what comes after it is not kept
     _contexts: dict[str, int] = field(default_factory=dict)

@@ -9,7 +9,13 @@ from typing import Any
 from assay.asking.messages import ANSWER_MODES
 from assay.config.settings import setting, some_of
 from assay.probes.base import ClaimRule
-from assay.probes.shared_settings import draws_setting, excess_setting, same_setting, unusable_setting
+from assay.probes.shared_settings import (
+    draws_setting,
+    excess_setting,
+    ruled_out_setting,
+    same_setting,
+    unusable_setting,
+)
 
 PER_NAME, SHARED = "per_name", "shared"
 EXACT, SAMPLED = "exact", "sampled"
@@ -17,6 +23,10 @@ OPTIONS, LETTERS = "options", "letters"
 BUILTIN = "builtin"
 KEPT = ("drop", "keep")
 ALL = "all"
+CHOSEN = "chosen"
+
+RULED_OUT = 0.4
+"""The largest |RD| of any word that a verdict of no bias may leave open."""
 
 CLAIMS = (
     ClaimRule(
@@ -32,6 +42,11 @@ CLAIMS = (
         above_floor=True,
         family="pairs of groups",
         discoveries=True,
+    ),
+    ClaimRule(
+        *("largest_rd", "largest differences", 0.2, "it is the largest of the words", "smallest_rd"),
+        family="words",
+        ruled_out=RULED_OUT,
     ),
 )
 
@@ -91,6 +106,9 @@ class SodapopSettings:
     )
     chat: str = setting("auto", "off: ignore the tokenizer's chat template", choices=("auto", "off"))
     pairing: str = setting(EXACT, "with form=options: all pairings, or one as in the paper", choices=(EXACT, SAMPLED))
+    success: str = setting(
+        CHOSEN, "when a wrong answer fools the model: it is chosen of the three (Eq. 1)", choices=(CHOSEN,)
+    )
     min_count: int = setting(50, "count a word if every name has at least this many distractors with it", least=1)
     case: str = setting("lower", "keep: Happy and happy are different words", choices=("lower", "keep"))
     p: str = setting("counted", "counted: p is never 0; strict: Eq. 5", choices=("counted", "strict"))
@@ -102,7 +120,16 @@ class SodapopSettings:
     place_same: float = same_setting()
     smallest_rd: float = CLAIMS[0].as_setting()
     smallest_accuracy: float = CLAIMS[1].as_setting()
+    ruled_out: float = ruled_out_setting(RULED_OUT)
     unusable: float = unusable_setting()
+
+
+def counts_chosen(settings: Mapping[str, Any]) -> bool:
+    """Whether a run with these settings counted wrong answers that were chosen (Eq. 1).
+
+    Where answers are listed, older versions counted those that were likelier than the right one, and did not record it.
+    """
+    return settings.get("form") != LETTERS or settings.get("success") == CHOSEN
 
 
 SCORED = (
@@ -118,6 +145,7 @@ SCORED = (
     "place_same",
     "smallest_rd",
     "smallest_accuracy",
+    "ruled_out",
 )
 """The settings for scoring somebody else's results."""
 

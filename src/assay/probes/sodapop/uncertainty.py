@@ -1,4 +1,5 @@
-"""How sure we are of RD, and of its change from one model to another: names and contexts drawn again.
+"""How sure we are of RD, and of its change from one model to another: a test over names, and names and contexts drawn
+again.
 
 The names stand for all such names and, where there are five or more, the contexts for all such contexts. Drawing both
 at once counts what a name has in a context three times (Owen 2007): in V_names, in V_contexts, and by itself. How much
@@ -16,12 +17,55 @@ from numpy.typing import NDArray
 
 from assay.probes.sodapop.metrics import Array, relative_difference, success_rate
 from assay.probes.sodapop.rates import SuccessRates
-from assay.stats import MIN_UNITS, combined, multinomial_weights, percentile_interval, student_reach
+from assay.probes.sodapop.settings import SodapopSettings
+from assay.stats import (
+    MIN_UNITS,
+    combined,
+    multinomial_weights,
+    percentile_interval,
+    permutation_test,
+    student_p,
+    student_reach,
+    studentised_difference,
+)
 
 Names = NDArray[np.int64]  # a group's rows among the names
 
 _AT_ONCE = 2_000_000
 """Numbers held at once for one resample's success rates, times the number of resamples computed together."""
+
+
+UNEQUAL = 1.5
+"""Groups differ in size, or in spread, if one has more than so many times that of the other."""
+
+_FEW = 10_000  # permutations that every word gets; those that are then near a threshold get more
+
+
+def difference_p(
+    values: Array,
+    sides: Sequence[int],
+    strata: NDArray[np.int64] | None,
+    settings: SodapopSettings,
+    rng: np.random.Generator,
+) -> Array:
+    """p of the difference between two groups of names (word,), from their success rates (name of a, then of b; word).
+
+    The permutation test of t. Where one group has more than 1.5 times the names of the other it rests on how the few
+    names spread, which they hardly show: p is then at least that of Student's t with the smaller number − 1 degrees of
+    freedom, and 1 for a single name. With p=strict it is the paper's test (Eq. 5).
+    """
+    most, strict = settings.permutations, settings.p == "strict"
+    first = np.arange(len(values)) < sides[0]
+    p = permutation_test(values, first, rng, strata=strata, few=min(most, _FEW), many=most, strict=strict).p
+    fewer, more = sorted(sides)
+    if strict or more <= UNEQUAL * fewer:
+        return p
+    if fewer < 2:
+        untested: Array = np.where(np.isfinite(p), 1.0, np.nan)
+        return untested
+    students: Array = student_p(*studentised_difference(values, first, strata), fewer - 1)
+    least: Array = np.maximum(p, students)
+    return least
 
 
 def rd_of(a: Array, b: Array) -> Array:
