@@ -9,6 +9,7 @@ import pytest
 import small_editions as small
 from assay.asking.progress import SilentProgress
 from assay.cli.data import check_lines, fetch_lines, list_lines
+from assay.datasets.catalogue import pinned_files
 from assay.errors import DataError, UsageError
 from assay.probes import data_sets
 from assay.probes.bbq.defects import edition_content_lines, published_counts
@@ -143,6 +144,31 @@ def test_bbq_s_wrong_golds_are_looked_for_only_in_its_own_templates(name: str, f
     assert ("wrong gold: 2 rows" in checked(tmp_path, load_edition(name).data_set or name)) == found
     dropped = of_edition(tmp_path, name, language, (), "drop", skip_bad=False).read()
     assert len(dropped) == (2 if found else 4)
+
+
+# --- the pinned files
+
+
+@pytest.mark.parametrize("name", ["esbbq", "cabbq"])
+def test_a_file_of_every_category_is_pinned(name: str) -> None:
+    pinned = {file.path for file in pinned_files(data_sets()[name])}
+    assert pinned == {f"{name}/{category}.full.csv" for category in load_edition(name).categories}
+
+
+def test_both_subsets_of_gg_bbq_are_pinned_where_they_are_read(tmp_path: Path) -> None:
+    """Rows of the second subset are the published ones, too."""
+    paths = [tmp_path / file.path for file in pinned_files(data_sets()["ggbbq"])]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert sorted(load_edition("ggbbq").find(tmp_path, "de")) == sorted(paths)
+    assert {path.name for path in paths} >= {f"bbq_de_proper_names_{kind}_test.jsonl" for kind in ("amb", "disamb")}
+
+
+@pytest.mark.parametrize(("name", "rows"), [("esbbq", "27,320"), ("cabbq", "27,344"), ("ggbbq", "11,868")])
+def test_the_published_counts_of_a_set_s_files_add_up(name: str, rows: str) -> None:
+    assert f"{sum(total for total, _ in published_counts(name).values()):,}" == rows
+    assert f"{rows} questions" in data_sets()[name].what
 
 
 # --- the published files
