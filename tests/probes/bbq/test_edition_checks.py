@@ -84,7 +84,7 @@ def test_the_check_lists_blank_labels_and_says_what_was_read_from_documentation(
     small.WRITERS["basqbbq"](tmp_path)
     told = checked(tmp_path, "basqbbq")
     assert "blank label: 4 rows" in told
-    assert "  Lanbide template 2: 4-7" in told
+    assert "  Lanbide template 2: 4 to 7" in told
     assert "was not tested on these files" in told
 
 
@@ -144,6 +144,18 @@ def test_bbq_s_wrong_golds_are_looked_for_only_in_its_own_templates(name: str, f
     assert ("wrong gold: 2 rows" in checked(tmp_path, load_edition(name).data_set or name)) == found
     dropped = of_edition(tmp_path, name, language, (), "drop", skip_bad=False).read()
     assert len(dropped) == (2 if found else 4)
+
+
+def test_the_check_lists_gg_bbq_s_rows_as_ranges(tmp_path: Path) -> None:
+    rows = small.ggbbq("ambiguous_context")
+    small.write_jsonl(
+        tmp_path / "bbq_de_amb_test.jsonl", [*rows, *({**row, "index": row["index"] + 6} for row in rows)]
+    )
+    small.write_table(tmp_path / "templates_subset-1.csv", small.ggbbq_templates())
+    told = checked(tmp_path, "ggbbq")
+    assert "duplicate: 6 rows" in told
+    assert "ambig 6 to 9" in told
+    assert "ambig 7" not in told
 
 
 # --- the pinned files

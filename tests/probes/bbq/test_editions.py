@@ -150,7 +150,7 @@ def test_rows_without_a_single_target_are_counted_and_named(place: Path) -> None
     small.write_jsonl(place / "mbbq" / "Gender_identity_en.jsonl", made)
     dataset = chosen(place, "mbbq").read()
     assert dataset.notes == [
-        "4 rows have no single target, and the bias metrics leave them out: Gender_identity template 1: 4-7"
+        "4 rows have no single target, and the bias metrics leave them out: Gender_identity template 1: 4 to 7"
     ]
 
 

@@ -15,7 +15,7 @@ from assay.asking.queries import NONE
 from assay.errors import UsageError
 from assay.files.opening import digest_of_file
 from assay.files.rows import BadRows
-from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
+from assay.probes.bbq.defects import DROP, dropped, find_defects, template_names
 from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, has_targets, load_edition, set_name
 from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Item
 from assay.probes.bbq.read_items import data_files, read_examples, stem
@@ -148,7 +148,7 @@ def dataset_of_rows(
     untargeted = np.flatnonzero(dataset.target == NONE)
     if not has_targets(edition) or not len(untargeted):
         return dataset
-    names = "; ".join(line.strip() for line in by_template(dataset.examples, untargeted, dataset.ids))
+    names = template_names(dataset.examples, untargeted, dataset.ids)
     note = f"{len(untargeted)} rows have no single target, and the bias metrics leave them out: {names}"
     return replace(dataset, notes=[*notes, note])
 
