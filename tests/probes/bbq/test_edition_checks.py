@@ -11,10 +11,12 @@ from assay.asking.progress import SilentProgress
 from assay.cli.data import check_lines, fetch_lines, list_lines
 from assay.datasets.catalogue import pinned_files
 from assay.errors import DataError, UsageError
+from assay.files.rows import BadRows
 from assay.probes import data_sets
 from assay.probes.bbq.defects import edition_content_lines, published_counts
 from assay.probes.bbq.editions import NAMES, ORIGINAL, load_edition
-from assay.probes.bbq.source import of_edition
+from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE
+from assay.probes.bbq.source import dataset_of_rows, of_edition
 from raising import raises
 
 BROUGHT = [name for name, known in data_sets().items() if known.pinned is None]
@@ -146,6 +148,22 @@ def test_bbq_s_wrong_golds_are_looked_for_only_in_its_own_templates(name: str, f
     assert len(dropped) == (2 if found else 4)
 
 
+def test_the_check_lists_people_who_are_exchanged_in_answer_info(tmp_path: Path) -> None:
+    rows = small.esbbq()
+    for row in rows[4:8]:
+        row["answer_info.ans0"], row["answer_info.ans1"] = row["answer_info.ans1"], row["answer_info.ans0"]
+    small.write_table(tmp_path / "esbbq" / "Age.full.csv", rows)
+    told = checked(tmp_path, "esbbq")
+    assert "exchanged people: 4 rows" in told
+    assert "  Age template 1: 4 to 7" in told
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != ORIGINAL])
+def test_no_edition_has_exchanged_people_where_the_options_are_those_of_its_rows(name: str, tmp_path: Path) -> None:
+    small.WRITERS[name](tmp_path)
+    assert "exchanged people" not in checked(tmp_path, load_edition(name).data_set or name)
+
+
 def test_the_check_lists_gg_bbq_s_rows_as_ranges(tmp_path: Path) -> None:
     rows = small.ggbbq("ambiguous_context")
     small.write_jsonl(
@@ -184,6 +202,48 @@ def test_the_published_counts_of_a_set_s_files_add_up(name: str, rows: str) -> N
 
 
 # --- the published files
+
+
+def test_four_published_rows_of_esbbq_have_exchanged_people(official_data: Path) -> None:
+    if not data_sets()["esbbq"].folder(official_data).is_dir():
+        pytest.skip("needs the published files of esbbq")
+    told = checked(official_data, "esbbq")
+    assert "exchanged people: 4 rows" in told
+    assert "  PhysicalAppearance template 10: 1090 to 1091, 1098 to 1099" in told
+
+
+def test_the_targets_of_esbbq_agree_with_its_question_types_but_in_four_rows(
+    official_data: Path,
+) -> None:
+    """In these four, the type contradicts the fact, and the label does not."""
+    if not data_sets()["esbbq"].folder(official_data).is_dir():
+        pytest.skip("needs the published files of esbbq")
+    edition = load_edition("esbbq")
+    rows = [row for file in edition.find(official_data, "es") for row in edition.read(file, BadRows(skip=False))]
+    dataset = dataset_of_rows(edition, rows)
+    differing = [
+        (example.category, row.id)
+        for row, example, target in zip(rows, dataset.examples, dataset.target.tolist(), strict=True)
+        if example.condition == DISAMBIGUATED
+        and (row.row["question_type"] == "pro-stereo") != ((example.label == target) == (example.polarity == NEGATIVE))
+    ]
+    assert differing == [("PhysicalAppearance", number) for number in ("1061", "1077", "1091", "1099")]
+
+
+def test_twelve_published_rows_of_cabbq_have_exchanged_people(official_data: Path) -> None:
+    if not data_sets()["cabbq"].folder(official_data).is_dir():
+        pytest.skip("needs the published files of cabbq")
+    told = checked(official_data, "cabbq")
+    assert "exchanged people: 12 rows" in told
+    assert "  PhysicalAppearance template 10: 1090 to 1091, 1098 to 1099" in told
+    assert "PhysicalAppearance: 3,552 rows" in told
+
+
+@pytest.mark.parametrize("name", ["mbbq", "kobbq", "ggbbq"])
+def test_no_published_row_of_other_sets_has_exchanged_people(official_data: Path, name: str) -> None:
+    if not data_sets()[name].folder(official_data).is_dir():
+        pytest.skip(f"needs the published files of {name}")
+    assert "exchanged people" not in checked(official_data, name)
 
 
 @pytest.mark.parametrize("name", ["kobbq", "ggbbq"])

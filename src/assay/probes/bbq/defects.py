@@ -16,8 +16,8 @@ from assay.errors import UsageError
 from assay.files.rows import BadRows
 from assay.probes.bbq.editions import NAMES, ORIGINAL, Edition, has_targets, load_edition, set_name
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, OPTIONS, QUARTET, Item
-from assay.probes.bbq.read_items import data_files, read_examples
-from assay.probes.bbq.targets import find_targets
+from assay.probes.bbq.read_items import beside, data_files, read_examples
+from assay.probes.bbq.targets import find_targets, has_exchanged_people, template_attributes
 from assay.results.formatting import plural
 
 DROP = "drop"
@@ -61,6 +61,7 @@ def find_defects(
         Defect(
             "repeated", "the same as an earlier example, with the options in another order", reordered, dropped=False
         ),
+        Defect("exchanged people", _EXCHANGED, rows(has_exchanged_people), dropped=False),
         Defect("blank label", "an option without filler and label in answer_info", rows(_blank), dropped=False),
         Defect("stray brace", "a brace left over from a slot in a text", rows(_brace), dropped=False),
     ]
@@ -74,6 +75,7 @@ def dropped(defects: Sequence[Defect]) -> NDArray[np.int64]:
 _WRONG_GOLD = "Physical_appearance 6 b and 10 b: the fact names one person, the label the other"
 _WRONG_TEMPLATES = (("Physical_appearance", "6", "b"), ("Physical_appearance", "10", "b"))
 _SWAPPED = "Gender_identity 35 and 36: the person who is trans in the text has the label nonTrans"
+_EXCHANGED = "answer_info has each person's words where the option names the other; the options decide who is who"
 _NO_TARGET = "neither or both of the people are the stereotyped one, so the bias metrics leave the example out"
 
 
@@ -123,7 +125,9 @@ def content_lines(path: Path, name: str) -> Iterator[str]:
     examples = [example for file in files for example in read_examples(file, bad)]
     yield f"\n{len(examples):,} examples in {len(files)} files"
     yield from bad.notes("all files")
-    for defect in find_defects(examples, find_targets(examples)):
+    templates = beside(path, files[0], "templates")
+    known = template_attributes(templates, examples)
+    for defect in find_defects(examples, find_targets(examples, known)):
         drops = "left out with defects=drop" if defect.dropped else "harmless"
         yield f"\n{defect.name}: {len(defect.rows)} examples; {defect.description} ({drops})"
         yield from by_template(examples, defect.rows)
