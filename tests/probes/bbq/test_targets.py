@@ -118,8 +118,18 @@ def test_comparison_a_alone_does_not_show_the_crossed_target_and_a_note_counts_a
     assert (find_targets(ALONE) == NONE).all()
     (note,) = dataset_of(ALONE).notes
     assert note == (
-        "4 rows have no single target, and the bias metrics leave them out: Race_x_gender template 1: 0 to 3"
+        "4 rows have no single target, and the bias metrics leave them out (the target of crossed categories needs "
+        "comparison b or c, or the authors' templates next to the data): Race_x_gender template 1: 0 to 3"
     )
+
+
+def test_a_note_on_many_rows_without_a_target_stays_short() -> None:
+    rows = [example for number in range(0, 400, 2) for example in crossed("F-Black", "M-Black", "a", number)]
+    many = [replace(example, question_index=str(example.example_id // 200)) for example in rows]
+    (note,) = dataset_of(many).notes
+    assert note.startswith("800 rows have no single target")
+    assert note.endswith("…; and 3 more templates")
+    assert len(note) < 1000
 
 
 def write_crossed_templates(folder: Path, attribute: str = "F") -> Path:

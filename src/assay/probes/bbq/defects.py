@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,13 +146,13 @@ def by_template(examples: Sequence[Item], rows: NDArray[np.int64], ids: Sequence
         yield f"  {category} template {question}: {ranges(names)}"
 
 
-_NAMED = 5
-"""How many templates a note names."""
+_NAMED, _LONGEST = 5, 100
+"""How many templates a note names, and how many characters each of them has there."""
 
 
 def template_names(examples: Sequence[Item], rows: NDArray[np.int64], ids: Sequence[str] = ()) -> str:
     """The same for a note: the first templates, and how many more there are."""
-    lines = [line.strip() for line in by_template(examples, rows, ids)]
+    lines = [shorten(line.strip(), _LONGEST, placeholder=" …") for line in by_template(examples, rows, ids)]
     more = [f"and {plural(len(lines) - _NAMED, 'more template')}"] if len(lines) > _NAMED else []
     return "; ".join([*lines[:_NAMED], *more])
 

@@ -17,7 +17,7 @@ from assay.files.opening import digest_of_file
 from assay.files.rows import BadRows
 from assay.probes.bbq.defects import DROP, dropped, find_defects, template_names
 from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, has_targets, load_edition, set_name
-from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, OPTIONS, QUARTET, Dataset, Item
+from assay.probes.bbq.items import CROSSED, DISAMBIGUATED, NEGATIVE, OPTIONS, QUARTET, Dataset, Item
 from assay.probes.bbq.read_items import beside, data_files, read_examples, stem
 from assay.probes.bbq.targets import (
     SecondAttributes,
@@ -173,7 +173,12 @@ def _notes_on_people(dataset: Dataset, published: Sequence[Item], *, aimed: bool
         yield f"{_rows(exchanged)} their two people exchanged in answer_info; the options decide who is who: {names}"
     if aimed and len(untargeted):
         names = template_names(dataset.examples, untargeted, dataset.ids)
-        yield f"{_rows(untargeted)} no single target, and the bias metrics leave them out: {names}"
+        is_crossed = any(dataset.examples[row].category in CROSSED for row in untargeted.tolist())
+        remedy = f" ({_CROSSED_REMEDY})" if is_crossed else ""
+        yield f"{_rows(untargeted)} no single target, and the bias metrics leave them out{remedy}: {names}"
+
+
+_CROSSED_REMEDY = "the target of crossed categories needs comparison b or c, or the authors' templates next to the data"
 
 
 def _rows(rows: NDArray[np.int64]) -> str:
