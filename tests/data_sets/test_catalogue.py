@@ -258,6 +258,8 @@ def test_other_files_are_unpinned_and_hidden_ones_are_not_looked_at(made_up: Pat
 
 @pytest.mark.parametrize("name", PINNED)
 def test_official_files_are_right_where_they_are_there(official_data: Path, name: str) -> None:
+    if not data_sets()[name].folder(official_data).is_dir():
+        pytest.skip(f"needs the published files of {name}")
     found = [state for state in verify(data_sets()[name], official_data) if state.state != "unpinned"]
     assert len(found) == len(pinned_files(data_sets()[name]))
     assert [state for state in found if state.state not in ("ok", "missing")] == []

@@ -21,10 +21,12 @@ from typing import Any
 import pytest
 
 import small_templates
+from assay.asking.queries import NONE
 from assay.probes.bbq.generation import BBQQuestionWriter, Person, PersonPair, fill, groups_of_pairs
 from assay.probes.bbq.generation.templates import BBQTemplate, read_templates, template_files
 from assay.probes.bbq.generation.vocabulary import SeededDraws, Vocabulary
-from assay.probes.bbq.items import CATEGORIES
+from assay.probes.bbq.items import CATEGORIES, CROSSED
+from assay.probes.bbq.targets import find_targets, template_attributes
 
 TABLE_3 = {
     "Age": 3_680,
@@ -174,6 +176,26 @@ def test_two_official_templates_give_nothing_and_one_loses_a_word(everything: BB
     assert [note.partition(": ")[0].rpartition(" ")[2] for note in notes] == ["8", "9", "9", "39"]
     assert all("Disability_status" in note for note in notes)
     assert sum("produces no examples" in note for note in notes) == 2
+
+
+# --- targets of crossed categories
+
+
+@pytest.mark.parametrize(("category", "rows"), [("Race_x_gender", 10_640), ("Race_x_SES", 7_440)])
+def test_crossed_targets_are_the_same_without_comparison_b(
+    templates: Path, everything: BBQQuestionWriter, category: str, rows: int
+) -> None:
+    """By comparison c, and where that is missing, too, by the templates."""
+    assert category in CROSSED
+    examples = [*everything.examples_of(category)]
+    targets = find_targets(examples).tolist()
+    assert NONE not in targets
+    for left, known, n in (("ac", {}, rows), ("a", None, rows // 2)):
+        places = [place for place, example in enumerate(examples) if str(example.comparison) in left]
+        chosen = [examples[place] for place in places]
+        assert len(chosen) == n
+        attributes = template_attributes(templates, chosen) if known is None else known
+        assert find_targets(chosen, attributes).tolist() == [targets[place] for place in places]
 
 
 # --- texts

@@ -9,11 +9,14 @@ import pytest
 import small_editions as small
 from assay.asking.progress import SilentProgress
 from assay.cli.data import check_lines, fetch_lines, list_lines
+from assay.datasets.catalogue import pinned_files
 from assay.errors import DataError, UsageError
+from assay.files.rows import BadRows
 from assay.probes import data_sets
 from assay.probes.bbq.defects import edition_content_lines, published_counts
 from assay.probes.bbq.editions import NAMES, ORIGINAL, load_edition
-from assay.probes.bbq.source import of_edition
+from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE
+from assay.probes.bbq.source import dataset_of_rows, of_edition
 from raising import raises
 
 BROUGHT = [name for name, known in data_sets().items() if known.pinned is None]
@@ -83,7 +86,7 @@ def test_the_check_lists_blank_labels_and_says_what_was_read_from_documentation(
     small.WRITERS["basqbbq"](tmp_path)
     told = checked(tmp_path, "basqbbq")
     assert "blank label: 4 rows" in told
-    assert "  Lanbide template 2: 4-7" in told
+    assert "  Lanbide template 2: 4 to 7" in told
     assert "was not tested on these files" in told
 
 
@@ -145,7 +148,102 @@ def test_bbq_s_wrong_golds_are_looked_for_only_in_its_own_templates(name: str, f
     assert len(dropped) == (2 if found else 4)
 
 
+def test_the_check_lists_people_who_are_exchanged_in_answer_info(tmp_path: Path) -> None:
+    rows = small.esbbq()
+    for row in rows[4:8]:
+        row["answer_info.ans0"], row["answer_info.ans1"] = row["answer_info.ans1"], row["answer_info.ans0"]
+    small.write_table(tmp_path / "esbbq" / "Age.full.csv", rows)
+    told = checked(tmp_path, "esbbq")
+    assert "exchanged people: 4 rows" in told
+    assert "  Age template 1: 4 to 7" in told
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != ORIGINAL])
+def test_no_edition_has_exchanged_people_where_the_options_are_those_of_its_rows(name: str, tmp_path: Path) -> None:
+    small.WRITERS[name](tmp_path)
+    assert "exchanged people" not in checked(tmp_path, load_edition(name).data_set or name)
+
+
+def test_the_check_lists_gg_bbq_s_rows_as_ranges(tmp_path: Path) -> None:
+    rows = small.ggbbq("ambiguous_context")
+    small.write_jsonl(
+        tmp_path / "bbq_de_amb_test.jsonl", [*rows, *({**row, "index": row["index"] + 6} for row in rows)]
+    )
+    small.write_table(tmp_path / "templates_subset-1.csv", small.ggbbq_templates())
+    told = checked(tmp_path, "ggbbq")
+    assert "duplicate: 6 rows" in told
+    assert "ambig 6 to 9" in told
+    assert "ambig 7" not in told
+
+
+# --- the pinned files
+
+
+@pytest.mark.parametrize("name", ["esbbq", "cabbq"])
+def test_a_file_of_every_category_is_pinned(name: str) -> None:
+    pinned = {file.path for file in pinned_files(data_sets()[name])}
+    assert pinned == {f"{name}/{category}.full.csv" for category in load_edition(name).categories}
+
+
+def test_both_subsets_of_gg_bbq_are_pinned_where_they_are_read(tmp_path: Path) -> None:
+    """Rows of the second subset are the published ones, too."""
+    paths = [tmp_path / file.path for file in pinned_files(data_sets()["ggbbq"])]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert sorted(load_edition("ggbbq").find(tmp_path, "de")) == sorted(paths)
+    assert {path.name for path in paths} >= {f"bbq_de_proper_names_{kind}_test.jsonl" for kind in ("amb", "disamb")}
+
+
+@pytest.mark.parametrize(("name", "rows"), [("esbbq", "27,320"), ("cabbq", "27,344"), ("ggbbq", "11,868")])
+def test_the_published_counts_of_a_set_s_files_add_up(name: str, rows: str) -> None:
+    assert f"{sum(total for total, _ in published_counts(name).values()):,}" == rows
+    assert f"{rows} questions" in data_sets()[name].what
+
+
 # --- the published files
+
+
+def test_four_published_rows_of_esbbq_have_exchanged_people(official_data: Path) -> None:
+    if not data_sets()["esbbq"].folder(official_data).is_dir():
+        pytest.skip("needs the published files of esbbq")
+    told = checked(official_data, "esbbq")
+    assert "exchanged people: 4 rows" in told
+    assert "  PhysicalAppearance template 10: 1090 to 1091, 1098 to 1099" in told
+
+
+def test_the_targets_of_esbbq_agree_with_its_question_types_but_in_four_rows(
+    official_data: Path,
+) -> None:
+    """In these four, the type contradicts the fact, and the label does not."""
+    if not data_sets()["esbbq"].folder(official_data).is_dir():
+        pytest.skip("needs the published files of esbbq")
+    edition = load_edition("esbbq")
+    rows = [row for file in edition.find(official_data, "es") for row in edition.read(file, BadRows(skip=False))]
+    dataset = dataset_of_rows(edition, rows)
+    differing = [
+        (example.category, row.id)
+        for row, example, target in zip(rows, dataset.examples, dataset.target.tolist(), strict=True)
+        if example.condition == DISAMBIGUATED
+        and (row.row["question_type"] == "pro-stereo") != ((example.label == target) == (example.polarity == NEGATIVE))
+    ]
+    assert differing == [("PhysicalAppearance", number) for number in ("1061", "1077", "1091", "1099")]
+
+
+def test_twelve_published_rows_of_cabbq_have_exchanged_people(official_data: Path) -> None:
+    if not data_sets()["cabbq"].folder(official_data).is_dir():
+        pytest.skip("needs the published files of cabbq")
+    told = checked(official_data, "cabbq")
+    assert "exchanged people: 12 rows" in told
+    assert "  PhysicalAppearance template 10: 1090 to 1091, 1098 to 1099" in told
+    assert "PhysicalAppearance: 3,552 rows" in told
+
+
+@pytest.mark.parametrize("name", ["mbbq", "kobbq", "ggbbq"])
+def test_no_published_row_of_other_sets_has_exchanged_people(official_data: Path, name: str) -> None:
+    if not data_sets()[name].folder(official_data).is_dir():
+        pytest.skip(f"needs the published files of {name}")
+    assert "exchanged people" not in checked(official_data, name)
 
 
 @pytest.mark.parametrize("name", ["kobbq", "ggbbq"])

@@ -150,7 +150,7 @@ def test_rows_without_a_single_target_are_counted_and_named(place: Path) -> None
     small.write_jsonl(place / "mbbq" / "Gender_identity_en.jsonl", made)
     dataset = chosen(place, "mbbq").read()
     assert dataset.notes == [
-        "4 rows have no single target, and the bias metrics leave them out: Gender_identity template 1: 4-7"
+        "4 rows have no single target, and the bias metrics leave them out: Gender_identity template 1: 4 to 7"
     ]
 
 
@@ -438,6 +438,35 @@ def test_a_label_s_group_comes_after_the_gender(tmp_path: Path) -> None:
     small.WRITERS["esbbq"](tmp_path)
     assert {row.example.info[row.target] for row in read("esbbq", tmp_path)} == {("La abuela", "old")}
     assert {row.stereotype for row in read("esbbq", tmp_path)} == {"caídas"}
+
+
+def write_exchanged(folder: Path) -> Path:
+    """EsBBQ's rows about two women, of whom some are exchanged in answer_info, with answers that fit the stereotype."""
+    rows = small.esbbq(whole=False)
+    for row in rows:
+        old, young = row["ans0"], row["ans1"]
+        if row["flipped"] in ("disambig", "all"):
+            row["answer_info.ans0"], row["answer_info.ans1"] = row["answer_info.ans1"], row["answer_info.ans0"]
+        row |= {"ans0": f"{old} del pueblo", "said": old if row["question_polarity"] == NEGATIVE else young}
+    return small.write_table(folder / "Age.full.csv", rows)
+
+
+def test_people_who_are_exchanged_in_answer_info_are_read_as_the_options_have_them(tmp_path: Path) -> None:
+    write_exchanged(tmp_path)
+    assert Counter(row.target for row in read("esbbq", tmp_path)) == {0: 16, 1: 8}
+    dataset = chosen(tmp_path, "esbbq").read()
+    assert {example.info[0] for example in dataset.examples} == {("La abuela", "old")}
+    assert dataset.target.tolist() == [0] * 24
+    assert dataset.notes == [
+        "8 rows have their two people exchanged in answer_info; the options decide who is who: "
+        "Age template 1: 8 to 11; Age template 2: 20 to 23"
+    ]
+
+
+def test_answers_about_people_who_are_exchanged_count_as_the_options_have_them(tmp_path: Path) -> None:
+    values, notes = score(write_exchanged(tmp_path), "esbbq")
+    assert (values["bias_score ambig"], values["bias_score disambig"], values["accuracy disambig"]) == (1.0, 1.0, 0.5)
+    assert any(note.startswith("8 rows have their two people exchanged") for note in notes)
 
 
 @pytest.mark.parametrize(("name", "language"), [("esbbq", "ca"), ("cabbq", "es")])

@@ -217,7 +217,12 @@ def test_defects_are_found_and_dropped_when_asked(tmp_path: Path) -> None:
 
 
 def test_numbers_in_a_row_are_written_as_ranges() -> None:
-    assert ranges([5, 1, 2, 3, 9]) == "1-3, 5, 9"
+    assert ranges(["5", "1", "2", "3", "9"]) == "1 to 3, 5, 9"
+
+
+def test_numbers_after_the_same_word_are_ranges_too_and_other_names_stay_as_they_are() -> None:
+    assert ranges(["amb 12", "dis 8", "amb 13", "dis 7", "amb 20"]) == "amb 12 to 13, 20, dis 7 to 8"
+    assert ranges(["age-002a-003-amb-bsd", "a 007"]) == "age-002a-003-amb-bsd, a 007"
 
 
 def test_official_defects_are_those_that_are_known(official_data: Path) -> None:
@@ -229,6 +234,7 @@ def test_official_defects_are_those_that_are_known(official_data: Path) -> None:
         "no single target": 16,
         "duplicate": 2,
         "repeated": 8,
+        "exchanged people": 0,
         "blank label": 0,
         "stray brace": 100,
     }

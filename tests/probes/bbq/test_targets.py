@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,17 @@ import pytest
 
 import small_bbq
 from assay.asking.queries import NONE
+from assay.probes.bbq.defects import content_lines
 from assay.probes.bbq.items import NON_NEGATIVE, Item
-from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.targets import find_named, find_targets, read_metadata
+from assay.probes.bbq.source import dataset_of, official
+from assay.probes.bbq.targets import (
+    find_named,
+    find_targets,
+    has_exchanged_people,
+    read_by_options,
+    read_metadata,
+    template_attributes,
+)
 from raising import raises
 
 CASES: dict[str, tuple[str, tuple[str, str], tuple[str, str] | None, tuple[str, ...], int]] = {
@@ -84,8 +93,71 @@ def test_a_crossed_target_s_class_stands_first_in_the_label_of_a_name() -> None:
     assert find_targets(made).tolist() == [1] * 4 + [0] * 4
 
 
-def test_without_comparison_b_nobody_knows_the_crossed_target() -> None:
-    assert (find_targets(crossed("F-Black", "M-Black", "a")) == NONE).all()
+def test_without_comparison_b_comparison_c_shows_the_crossed_target() -> None:
+    """Only one person of comparison c has the stereotyped race, and has the stereotyped gender, too."""
+    examples = crossed("F-Black", "M-Black", "a") + crossed("M-White", "F-Black", "c", 1)
+    assert find_targets(examples).tolist() == [0] * 4 + [1] * 4
+
+
+def test_a_lost_label_in_comparison_c_is_read_from_the_answer() -> None:
+    """“Latina” took the place of “Latino” in the published files, and the label was lost."""
+    lost = [
+        replace(
+            example, info=(example.info[0], ("", ""), example.info[2]), answers=("The man", "The Latina", "Unknown")
+        )
+        for example in crossed("M-White", "F-Latino", "c")
+    ]
+    assert find_targets([replace(example, groups=("Latino",)) for example in lost]).tolist() == [1] * 4
+
+
+ALONE = crossed("F-Black", "M-Black", "a")
+"""Both people have the stereotyped race, and nothing in these rows says which gender the stereotype is about."""
+
+
+def test_comparison_a_alone_does_not_show_the_crossed_target_and_a_note_counts_and_names_the_rows() -> None:
+    assert (find_targets(ALONE) == NONE).all()
+    (note,) = dataset_of(ALONE).notes
+    assert note == (
+        "4 rows have no single target, and the bias metrics leave them out (the target of crossed categories needs "
+        "comparison b or c, or the authors' templates next to the data): Race_x_gender template 1: 0 to 3"
+    )
+
+
+def test_a_note_on_many_rows_without_a_target_stays_short() -> None:
+    rows = [example for number in range(0, 400, 2) for example in crossed("F-Black", "M-Black", "a", number)]
+    many = [replace(example, question_index=str(example.example_id // 200)) for example in rows]
+    (note,) = dataset_of(many).notes
+    assert note.startswith("800 rows have no single target")
+    assert note.endswith("…; and 3 more templates")
+    assert len(note) < 1000
+
+
+def write_crossed_templates(folder: Path, attribute: str = "F") -> Path:
+    folder.mkdir(parents=True)
+    path = folder / "new_templates - Race_x_gender.csv"
+    path.write_text(f"Q_id,Known_stereotyped_var2\n1,{attribute}\n2,M\n", encoding="utf-8")
+    return path
+
+
+def test_the_authors_templates_beside_the_file_show_the_crossed_target(tmp_path: Path) -> None:
+    """Samples depend on targets: the template file is among the files of the run."""
+    small_bbq.write(tmp_path / "data" / "Race_x_gender.jsonl", ALONE)
+    templates = write_crossed_templates(tmp_path / "templates")
+    dataset = official(tmp_path, (), None, "auto", "keep", skip_bad=False).read()
+    assert dataset.target.tolist() == [0] * 4
+    assert not dataset.notes
+    assert templates.name in dataset.files
+    assert "no single target: 0 examples" in "\n".join(content_lines(tmp_path, "bbq"))
+
+
+def test_the_examples_decide_before_the_templates(tmp_path: Path) -> None:
+    """A run on complete files is the same whether or not the templates are beside them."""
+    small_bbq.write(tmp_path / "data" / "Race_x_gender.jsonl", ALONE + crossed("F-White", "F-Black", "b", 1))
+    templates = write_crossed_templates(tmp_path / "templates", "M")
+    dataset = official(tmp_path, (), None, "auto", "keep", skip_bad=False).read()
+    assert dataset.target.tolist() == [0] * 4 + [1] * 4
+    assert templates.name not in dataset.files
+    assert template_attributes(templates.parent, ALONE) == {("Race_x_gender", "1"): "M"}
 
 
 def test_a_lost_label_is_read_from_the_answer() -> None:
@@ -112,6 +184,48 @@ def test_a_lost_label_is_read_from_the_answer() -> None:
 def test_templates_with_names_are_told_by_their_number() -> None:
     made = [small_bbq.quartet(name, number)[0] for name in ("Race_ethnicity", "Age") for number in ("25", "26")]
     assert find_named(made).tolist() == [False, True, False, False]
+
+
+# --- answer_info and options
+
+
+def with_exchanged_people(example: Item) -> Item:
+    """The same example with its two people exchanged in answer_info, but not in the options."""
+    first, second = (option for option in range(3) if option != example.unknown)
+    info = list(example.info)
+    info[first], info[second] = info[second], info[first]
+    return replace(example, info=tuple(info))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 1, 0)])
+@pytest.mark.parametrize(
+    "fillers", [("old potter", "young weaver"), ("guest with glasses", "glasses"), ("man", "woman"), ("Ann", "Anna")]
+)
+def test_people_who_are_exchanged_in_answer_info_are_who_the_options_say(
+    fillers: tuple[str, str], order: tuple[int, int, int]
+) -> None:
+    for example in small_bbq.quartet(fillers=fillers, order=order):
+        assert not has_exchanged_people(example)
+        exchanged = with_exchanged_people(example)
+        assert has_exchanged_people(exchanged)
+        assert read_by_options(exchanged) == example == read_by_options(example)
+
+
+def test_words_that_stand_in_no_option_do_not_exchange_anybody() -> None:
+    """Options may inflect the words of answer_info."""
+    for info in ((("chico", "M"), ("chica", "F")), (("", ""), ("chica", "F"))):
+        example = replace(ALONE[0], info=(*info, ("Unknown", "unknown")), answers=("La vecina", "El vecino", "Unknown"))
+        assert read_by_options(example) is example
+
+
+def test_a_file_of_bbq_with_exchanged_people_has_the_targets_of_the_options_and_a_note() -> None:
+    sound = dataset_of(EXAMPLES)
+    dataset = dataset_of([with_exchanged_people(EXAMPLES[0]), *EXAMPLES[1:]])
+    assert dataset.examples == sound.examples
+    assert dataset.target.tolist() == sound.target.tolist()
+    assert dataset.notes == [
+        "1 row has their two people exchanged in answer_info; the options decide who is who: Age template 1: 0"
+    ]
 
 
 # --- additional_metadata.csv

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.asking.queries import NONE
 from assay.errors import UsageError
-from assay.files.decoding import whole_number
 from assay.files.rows import BadRows
 from assay.probes.bbq.editions import NAMES, ORIGINAL, Edition, has_targets, load_edition, set_name
 from assay.probes.bbq.items import AMBIGUOUS, DISAMBIGUATED, OPTIONS, QUARTET, Item
-from assay.probes.bbq.read_items import data_files, read_examples
-from assay.probes.bbq.targets import find_targets
+from assay.probes.bbq.read_items import beside, data_files, read_examples
+from assay.probes.bbq.targets import find_targets, has_exchanged_people, template_attributes
 from assay.results.formatting import plural
 
 DROP = "drop"
@@ -61,6 +62,7 @@ def find_defects(
         Defect(
             "repeated", "the same as an earlier example, with the options in another order", reordered, dropped=False
         ),
+        Defect("exchanged people", _EXCHANGED, rows(has_exchanged_people), dropped=False),
         Defect("blank label", "an option without filler and label in answer_info", rows(_blank), dropped=False),
         Defect("stray brace", "a brace left over from a slot in a text", rows(_brace), dropped=False),
     ]
@@ -74,6 +76,7 @@ def dropped(defects: Sequence[Defect]) -> NDArray[np.int64]:
 _WRONG_GOLD = "Physical_appearance 6 b and 10 b: the fact names one person, the label the other"
 _WRONG_TEMPLATES = (("Physical_appearance", "6", "b"), ("Physical_appearance", "10", "b"))
 _SWAPPED = "Gender_identity 35 and 36: the person who is trans in the text has the label nonTrans"
+_EXCHANGED = "answer_info has each person's words where the option names the other; the options decide who is who"
 _NO_TARGET = "neither or both of the people are the stereotyped one, so the bias metrics leave the example out"
 
 
@@ -123,7 +126,9 @@ def content_lines(path: Path, name: str) -> Iterator[str]:
     examples = [example for file in files for example in read_examples(file, bad)]
     yield f"\n{len(examples):,} examples in {len(files)} files"
     yield from bad.notes("all files")
-    for defect in find_defects(examples, find_targets(examples)):
+    templates = beside(path, files[0], "templates")
+    known = template_attributes(templates, examples)
+    for defect in find_defects(examples, find_targets(examples, known)):
         drops = "left out with defects=drop" if defect.dropped else "harmless"
         yield f"\n{defect.name}: {len(defect.rows)} examples; {defect.description} ({drops})"
         yield from by_template(examples, defect.rows)
@@ -138,23 +143,44 @@ def by_template(examples: Sequence[Item], rows: NDArray[np.int64], ids: Sequence
         name = ids[row] if has_ids else str(example.example_id)
         templates.setdefault((example.category, example.question_index), []).append(name)
     for (category, question), names in templates.items():
-        numbers = [number for name in names if (number := whole_number(name)) is not None]
-        listed = ranges(numbers) if len(numbers) == len(names) else ", ".join(names)
-        yield f"  {category} template {question}: {listed}"
+        yield f"  {category} template {question}: {ranges(names)}"
 
 
-def ranges(numbers: Sequence[int]) -> str:
+_NAMED, _LONGEST = 5, 100
+"""How many templates a note names, and how many characters each of them has there."""
+
+
+def template_names(examples: Sequence[Item], rows: NDArray[np.int64], ids: Sequence[str] = ()) -> str:
+    """The same for a note: the first templates, and how many more there are."""
+    lines = [shorten(line.strip(), _LONGEST, placeholder=" …") for line in by_template(examples, rows, ids)]
+    more = [f"and {plural(len(lines) - _NAMED, 'more template')}"] if len(lines) > _NAMED else []
+    return "; ".join([*lines[:_NAMED], *more])
+
+
+_NUMBERED = re.compile(r"(|.* )(0|[1-9][0-9]{0,14})")
+
+
+def ranges(names: Sequence[str]) -> str:
+    """Names that are numbers, or words and a number, as ranges; other names as they are.
+
+    >>> ranges(["1", "2", "3", "7"]), ranges(["ambig 4", "ambig 5", "disambig 5"]), ranges(["002a-003", "7"])
+    ('1 to 3, 7', 'ambig 4 to 5, disambig 5', '002a-003, 7')
     """
-    >>> ranges([1, 2, 3, 7])
-    '1-3, 7'
-    """
-    parts: list[list[int]] = []
-    for number in sorted(numbers):
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ", ".join(str(lo) if lo == hi else f"{lo}-{hi}" for lo, hi in parts)
+    matches = [_NUMBERED.fullmatch(name) for name in names]
+    numbers: dict[str, list[int]] = {}
+    for match in filter(None, matches):
+        numbers.setdefault(match[1], []).append(int(match[2]))
+    parts = [name for name, match in zip(names, matches, strict=True) if match is None]
+    for words, sequence in numbers.items():
+        spans: list[list[int]] = []
+        for number in sorted(sequence):
+            if spans and number == spans[-1][1] + 1:
+                spans[-1][1] = number
+            else:
+                spans.append([number, number])
+        listed = ", ".join(str(lo) if lo == hi else f"{lo} to {hi}" for lo, hi in spans)
+        parts.append(f"{words}{listed}")
+    return ", ".join(parts)
 
 
 def edition_content_lines(path: Path, name: str) -> Iterator[str]:

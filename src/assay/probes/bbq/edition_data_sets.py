@@ -19,14 +19,8 @@ def _data_set(name: str, description: str, licence: str, *, bring: str = "") -> 
 DATA_SETS = (
     _data_set("kobbq", "KoBBQ (Jin et al. 2024), Korean: the 2,280 questions of its test set", "MIT"),
     _data_set("esbbq", "EsBBQ (Ruiz-Fernández et al. 2025), Spanish: 27,320 questions", "Apache-2.0"),
-    _data_set("ggbbq", "GG-BBQ (Satheesh et al. 2025), German: subset 1, 968 questions about gender", "CC-BY-4.0"),
-    _data_set(
-        "cabbq",
-        "CaBBQ (Ruiz-Fernández et al. 2025), Catalan: 27,344 questions",
-        "Apache-2.0",
-        bring="it knows no ids to verify the files by. They are data_ca/*.full.csv of "
-        f"{_GITHUB}/langtech-bsc/EsBBQ-CaBBQ.",
-    ),
+    _data_set("ggbbq", "GG-BBQ (Satheesh et al. 2025), German: 11,868 questions about gender", "CC-BY-4.0"),
+    _data_set("cabbq", "CaBBQ (Ruiz-Fernández et al. 2025), Catalan: 27,344 questions", "Apache-2.0"),
     _data_set(
         "mbbq",
         "MBBQ (Neplenbroek et al. 2024), English, Spanish, Dutch, Turkish: 10,088 questions each, and a control set",

@@ -19,7 +19,8 @@ CATEGORIES = (
 )
 """The official categories: nine, and two that cross race with another attribute. A file's stem is its category."""
 
-CROSSED = ("Race_x_SES", "Race_x_gender")
+RACE_BY_GENDER = "Race_x_gender"
+CROSSED = ("Race_x_SES", RACE_BY_GENDER)
 
 NEGATIVE, NON_NEGATIVE = "neg", "nonneg"
 POLARITIES = (NEGATIVE, NON_NEGATIVE)

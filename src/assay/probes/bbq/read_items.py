@@ -53,6 +53,12 @@ def stem(path: Path) -> str:
     return path.name.split(".")[0]
 
 
+def beside(path: Path, file: Path, name: str) -> Path | None:
+    """A file or folder that the authors publish with the data, if it is in one of the usual places."""
+    folders = (path, path / "bbq", file.parent, file.parent.parent)
+    return next((folder / name for folder in folders if folder.is_dir() and (folder / name).exists()), None)
+
+
 @lru_cache(1 << 16)
 def _shared(*parts: Any) -> tuple[Any, ...]:
     """A tuple; equal ones are one object, since a set repeats its people and options in thousands of rows."""

@@ -25,11 +25,16 @@ from assay.probes.bbq.items import AMBIGUOUS, CATEGORIES, Dataset, Item
 from assay.probes.bbq.logs import log_kind, model_of, read_log
 from assay.probes.bbq.logs.log_rows import LoggedAnswer, Official
 from assay.probes.bbq.published_rows import note_on_files, notes_on_rows
-from assay.probes.bbq.read_items import data_files, example_of, read_examples
+from assay.probes.bbq.read_items import beside, data_files, example_of, read_examples
 from assay.probes.bbq.settings import BBQSettings
-from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, sound_rows
+from assay.probes.bbq.source import dataset_of, dataset_of_rows, sound_rows
 from assay.probes.bbq.tallies import AnsweredItems
-from assay.probes.bbq.targets import read_metadata, template_stereotypes
+from assay.probes.bbq.targets import (
+    read_by_options,
+    read_metadata,
+    template_attributes,
+    template_stereotypes,
+)
 
 _SHOWN = 3
 """How many answers that were not understood are quoted in the notes."""
@@ -113,9 +118,10 @@ def _dataset(examples: list[Item], settings: BBQSettings, folder: Path | None) -
     path = path or (folder and beside(folder, folder, "additional_metadata.csv"))
     templates = beside(folder, folder, "templates") if folder else None
     stereotypes = template_stereotypes(templates, {example.category for example in examples})
+    known = template_attributes(templates, examples)
     metadata = read_metadata(path) if path else None
     notes = note_on_files([path] if path else [])
-    return dataset_of(examples, metadata, settings.target_loc, stereotypes, notes=notes)
+    return dataset_of(examples, metadata, settings.target_loc, stereotypes, notes=notes, known=known)
 
 
 def answering_model(files: Sequence[Path]) -> str:
@@ -233,7 +239,7 @@ def _option(logged: LoggedAnswer, settings: BBQSettings) -> int:
     if logged.answer is None:
         return UNPARSED
     text, options = str(logged.answer), logged.example.answers
-    fillers = [filler for filler, _ in logged.example.info]
+    fillers = [filler for filler, _ in read_by_options(logged.example).info]
     if settings.parsing == "released":
         return parse_released(text, options, fillers)
     spoken = language(language_of(settings.edition, settings.language))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,11 +15,22 @@ from assay.asking.queries import NONE
 from assay.errors import UsageError
 from assay.files.opening import digest_of_file
 from assay.files.rows import BadRows
-from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
+from assay.probes.bbq.defects import DROP, dropped, find_defects, template_names
 from assay.probes.bbq.editions import ORIGINAL, Edition, EditionRow, has_targets, load_edition, set_name
-from assay.probes.bbq.items import DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Item
-from assay.probes.bbq.read_items import data_files, read_examples, stem
-from assay.probes.bbq.targets import TargetMetadata, find_named, find_targets, read_metadata, template_stereotypes
+from assay.probes.bbq.items import CROSSED, DISAMBIGUATED, NEGATIVE, OPTIONS, QUARTET, Dataset, Item
+from assay.probes.bbq.read_items import beside, data_files, read_examples, stem
+from assay.probes.bbq.targets import (
+    SecondAttributes,
+    TargetMetadata,
+    find_named,
+    find_targets,
+    has_exchanged_people,
+    read_by_options,
+    read_metadata,
+    template_attributes,
+    template_file,
+    template_stereotypes,
+)
 
 
 @dataclass(frozen=True)
@@ -89,12 +100,6 @@ def of_edition(
     )
 
 
-def beside(path: Path, file: Path, name: str) -> Path | None:
-    """A file or folder that the authors publish with the data, if it is in one of the usual places."""
-    folders = (path, path / "bbq", file.parent, file.parent.parent)
-    return next((folder / name for folder in folders if folder.is_dir() and (folder / name).exists()), None)
-
-
 @lru_cache(maxsize=4)
 def _read(source: ItemSource) -> Dataset:
     edition = None if source.edition == ORIGINAL else load_edition(source.edition)
@@ -112,10 +117,14 @@ def _read_official(source: ItemSource) -> Dataset:
     first = Path(source.files[0][0])
     templates = beside(first.parent, first, "templates")
     stereotypes = template_stereotypes(templates, {example.category for example in examples})
+    known = template_attributes(templates, examples)
+    if templates:  # those that decide targets, on which samples depend
+        paths = [template_file(templates, category) for category in sorted({category for category, _ in known})]
+        files |= {path.name: digest_of_file(path) for path in paths}
     metadata = read_metadata(Path(source.metadata[0])) if source.metadata else None
     if source.metadata:
         files[Path(source.metadata[0]).name] = source.metadata[1]
-    return dataset_of(examples, metadata, source.meaning, stereotypes, files, bad.notes("data"))
+    return dataset_of(examples, metadata, source.meaning, stereotypes, files, bad.notes("data"), known)
 
 
 def _read_edition(source: ItemSource, edition: Edition) -> Dataset:
@@ -134,23 +143,46 @@ def _read_edition(source: ItemSource, edition: Edition) -> Dataset:
 def dataset_of_rows(
     edition: Edition, rows: Sequence[EditionRow], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
 ) -> Dataset:
-    """Rows of an edition as a data set, with a note that names those without a target."""
+    """Rows of an edition as a data set, with notes that name those without a target and those read otherwise."""
     ids = [row.id for row in rows]
     dataset = Dataset(
-        [row.example for row in rows],
-        np.array([row.target for row in rows], np.int8),
+        [read_by_options(row.example) for row in rows],
+        np.array([_target_by_options(row) for row in rows], np.int8),
         np.zeros(len(rows), np.bool_),
         [row.stereotype for row in rows],
         files or {},
         notes,
         ids if any(ids) else (),
     )
+    published = [row.example for row in rows]
+    return replace(dataset, notes=[*notes, *_notes_on_people(dataset, published, aimed=has_targets(edition))])
+
+
+def _target_by_options(row: EditionRow) -> int:
+    """The target of a row: the other person if answer_info, which says who it is, has the two exchanged."""
+    is_other = row.target != NONE and has_exchanged_people(row.example)
+    return sum(range(OPTIONS)) - row.target - row.example.unknown if is_other else row.target
+
+
+def _notes_on_people(dataset: Dataset, published: Sequence[Item], *, aimed: bool = True) -> Iterator[str]:
+    """Notes on rows whose people are exchanged in answer_info, and on those without a target."""
+    exchanged = np.flatnonzero([has_exchanged_people(example) for example in published])
     untargeted = np.flatnonzero(dataset.target == NONE)
-    if not has_targets(edition) or not len(untargeted):
-        return dataset
-    names = "; ".join(line.strip() for line in by_template(dataset.examples, untargeted, dataset.ids))
-    note = f"{len(untargeted)} rows have no single target, and the bias metrics leave them out: {names}"
-    return replace(dataset, notes=[*notes, note])
+    if len(exchanged):
+        names = template_names(dataset.examples, exchanged, dataset.ids)
+        yield f"{_rows(exchanged)} their two people exchanged in answer_info; the options decide who is who: {names}"
+    if aimed and len(untargeted):
+        names = template_names(dataset.examples, untargeted, dataset.ids)
+        is_crossed = any(dataset.examples[row].category in CROSSED for row in untargeted.tolist())
+        remedy = f" ({_CROSSED_REMEDY})" if is_crossed else ""
+        yield f"{_rows(untargeted)} no single target, and the bias metrics leave them out{remedy}: {names}"
+
+
+_CROSSED_REMEDY = "the target of crossed categories needs comparison b or c, or the authors' templates next to the data"
+
+
+def _rows(rows: NDArray[np.int64]) -> str:
+    return "1 row has" if len(rows) == 1 else f"{len(rows):,} rows have"
 
 
 def dataset_of(
@@ -160,16 +192,22 @@ def dataset_of(
     stereotypes: Mapping[tuple[str, str], str] | None = None,
     files: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
+    known: SecondAttributes | None = None,
 ) -> Dataset:
-    """Examples with their targets: from the metadata if it has the example, else by the rules of `targets.py`."""
-    metadata = metadata or TargetMetadata()
+    """Examples with their targets: from the metadata if it has the example, else by the rules of `targets.py`.
+
+    `known` has the second attributes of crossed templates, for examples that do not show them.
+    """
+    metadata, published = metadata or TargetMetadata(), examples
+    examples = [read_by_options(example) for example in published]
     targets, named = metadata.targets(examples, meaning), find_named(examples)
     for row, example in enumerate(examples):
         named[row] = metadata.named.get((example.category, example.example_id), bool(named[row]))
     stereotype_of = {**(stereotypes or {}), **metadata.stereotypes}
     stereotype = [stereotype_of.get((example.category, example.question_index), "") for example in examples]
-    targets = np.where(targets != NONE, targets, find_targets(examples))
-    return Dataset(examples, targets, named, stereotype, files or {}, notes)
+    targets = np.where(targets != NONE, targets, find_targets(examples, known))
+    dataset = Dataset(examples, targets, named, stereotype, files or {}, notes)
+    return replace(dataset, notes=[*notes, *_notes_on_people(dataset, published)])
 
 
 def sound_rows(dataset: Dataset, edition: Edition | None = None) -> tuple[NDArray[np.int64], list[str]]:

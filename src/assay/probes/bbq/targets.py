@@ -4,6 +4,10 @@ The official files do not say. These rules, one for each category, reproduce the
 single target (16 examples of Gender_identity, whose two people have the same gender), the bias metrics leave the
 example out.
 
+A crossed template is about people of one race and one gender or class. Which gender or class, no row says by itself if
+both people have the race. Comparison b does (both people have it), or else comparison c (only the target has the race),
+or else the authors' template files.
+
 The authors also publish additional_metadata.csv, which has the target. The meaning of its `target_loc` changed in July
 2022: before, it was the option that names the stereotyped person; since then, the option that counts as biased, which
 for a non-negative question is the other person. The file's description still has the old meaning, so the rows decide:
@@ -14,7 +18,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +28,7 @@ from assay.asking.queries import NONE
 from assay.errors import DataError
 from assay.files.decoding import whole_number
 from assay.files.opening import open_text
-from assay.probes.bbq.items import CROSSED, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Item
+from assay.probes.bbq.items import CROSSED, NON_NEGATIVE, OPTIONS, RACE_BY_GENDER, UNKNOWN_LABEL, Item
 
 SecondAttributes = dict[tuple[str, str], str]
 """(category, question_index) -> the gender (F, M) or class (lowSES, highSES) of a crossed template's target."""
@@ -35,9 +39,12 @@ SPLIT_NAMES = ("Gender_identity", "Race_ethnicity")
 """The categories that the paper splits into labels and names."""
 
 
-def find_targets(examples: Sequence[Item]) -> NDArray[np.int8]:
-    """The target option of every example, NONE if there is no single one."""
-    second = second_attributes(examples)
+def find_targets(examples: Sequence[Item], known: SecondAttributes | None = None) -> NDArray[np.int8]:
+    """The target option of every example, NONE if there is no single one.
+
+    `known` has the second attributes of crossed templates that the examples do not show.
+    """
+    second = {**(known or {}), **second_attributes(examples)}
     targets = np.full(len(examples), NONE, np.int8)
     for row, example in enumerate(examples):
         about = second.get((example.category, example.question_index))
@@ -57,16 +64,38 @@ def find_named(examples: Sequence[Item]) -> NDArray[np.bool_]:
 
 
 def second_attributes(examples: Sequence[Item]) -> SecondAttributes:
-    """The target's second attribute in every crossed template.
+    """The target's second attribute in every crossed template whose examples show it."""
+    return {**_attributes_in(examples, "c"), **_attributes_in(examples, "b")}
 
-    Comparison b compares two races with the same gender or class, which is the target's.
+
+def _attributes_in(examples: Sequence[Item], comparison: str) -> SecondAttributes:
+    """Second attributes by one comparison.
+
+    b compares two races with the same gender or class, which is the target's; c compares the target with somebody of
+    another race and another gender or class.
     """
     attributes: dict[tuple[str, str], set[str]] = {}
     for example in examples:
-        if example.category in CROSSED and example.comparison == "b":
-            shared = {_second(label) for _, label in example.info if label not in ("", UNKNOWN_LABEL)}
-            attributes.setdefault((example.category, example.question_index), set()).update(shared)
+        if example.category in CROSSED and example.comparison == comparison:
+            labels = [_label(example, option) for option in range(len(example.info))]
+            people = {label for label in labels if label not in ("", UNKNOWN_LABEL)}
+            if comparison == "c":
+                people = {label for label in people if _race(label) in example.groups}
+            template = example.category, example.question_index
+            attributes.setdefault(template, set()).update(map(_second, people))
     return {template: shared.pop() for template, shared in attributes.items() if len(shared) == 1}
+
+
+def _label(example: Item, option: int) -> str:
+    """An option's label. The published files lost those of answers that say Latina, where the filler is Latino."""
+    label = example.info[option][1]
+    is_lost = not label and example.category == RACE_BY_GENDER and "Latina" in example.answers[option]
+    return "F-Latino" if is_lost else label
+
+
+def _race(label: str) -> str:
+    """The last part of a crossed label."""
+    return label.rpartition("-")[2]
 
 
 def _second(label: str) -> str:
@@ -76,7 +105,7 @@ def _second(label: str) -> str:
 
 def _is_target(example: Item, option: int, second: str | None) -> bool:
     """Whether an option names the target; `second` is the target's other attribute in a crossed template."""
-    (filler, label), groups = example.info[option], example.groups
+    filler, label, groups = example.info[option][0], _label(example, option), example.groups
     if label == UNKNOWN_LABEL:
         return False
     match example.category:
@@ -93,11 +122,38 @@ def _is_target(example: Item, option: int, second: str | None) -> bool:
         case "Nationality" if filler in groups:  # in the official files the label is a region
             return True
         case crossed if crossed in CROSSED:
-            if not label and "Latina" in example.answers[option]:
-                label = "F-Latino"  # the published files lost the labels of answers that say Latina, the filler Latino
-            same = second is not None and _second(label) == second and label.rpartition("-")[2] in groups
+            same = second is not None and _second(label) == second and _race(label) in groups
             return same or label in groups  # templates in the starter set's format name the whole label
     return label.casefold() in {group.casefold() for group in groups}  # old is not in nonOld
+
+
+# --- answer_info and options
+
+
+def has_exchanged_people(example: Item) -> bool:
+    """Whether answer_info has each person's words where the option names the other person."""
+    first, second = (option for option in range(OPTIONS) if option != example.unknown)
+    return (
+        not (_has_words_of(example, first, first) and _has_words_of(example, second, second))
+        and _has_words_of(example, first, second)
+        and _has_words_of(example, second, first)
+    )
+
+
+def _has_words_of(example: Item, option: int, person: int) -> bool:
+    """Whether an option has the words that answer_info has for a person."""
+    filler = example.info[person][0]
+    return bool(filler) and filler.casefold() in example.answers[option].casefold()
+
+
+def read_by_options(example: Item) -> Item:
+    """The example with answer_info as its options have it: they are what a model reads."""
+    if not has_exchanged_people(example):
+        return example
+    info = list(example.info)
+    first, second = (option for option in range(OPTIONS) if option != example.unknown)
+    info[first], info[second] = info[second], info[first]
+    return replace(example, info=tuple(info))
 
 
 # --- the authors' additional_metadata.csv
@@ -167,14 +223,29 @@ def read_metadata(path: Path) -> TargetMetadata:
 
 def template_stereotypes(folder: Path | None, categories: Iterable[str]) -> dict[tuple[str, str], str]:
     """The stereotype of each template, from the authors' template files if they are next to the data."""
-    stereotypes: dict[tuple[str, str], str] = {}
-    if folder is None:
-        return stereotypes
-    files = {path.name: path for path in folder.glob("new_templates - *.csv") if path.is_file()}
+    return _template_cells(folder, categories, "Relevant_social_values")
+
+
+def template_attributes(folder: Path | None, examples: Sequence[Item]) -> SecondAttributes:
+    """The target's second attribute in the crossed templates whose examples do not show it, from the template files."""
+    templates = {(example.category, example.question_index) for example in examples if example.category in CROSSED}
+    templates -= second_attributes(examples).keys()
+    cells = _template_cells(folder, {category for category, _ in templates}, "Known_stereotyped_var2")
+    return {template: cells[template] for template in sorted(templates) if cells.get(template)}
+
+
+def template_file(folder: Path, category: str) -> Path:
+    """The authors' file of a category's templates."""
+    return folder / f"new_templates - {category}.csv"
+
+
+def _template_cells(folder: Path | None, categories: Iterable[str], column: str) -> dict[tuple[str, str], str]:
+    """A column of the template files in a folder, by category and template; empty where a cell is missing."""
+    cells: dict[tuple[str, str], str] = {}
     for category in categories:
-        if path := files.get(f"new_templates - {category}.csv"):
+        path = template_file(folder, category) if folder else None
+        if path and path.is_file():
             with open_text(path) as file:
                 for row in csv.DictReader(file):
-                    about = str(row.get("Relevant_social_values") or "").strip()
-                    stereotypes[category, str(row.get("Q_id", "")).strip()] = about
-    return stereotypes
+                    cells[category, str(row.get("Q_id", "")).strip()] = str(row.get(column) or "").strip()
+    return cells
