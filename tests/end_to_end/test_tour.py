@@ -81,7 +81,9 @@ def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_pa
     assert len(bias) == 2 * 12  # eleven categories and all of them, with the fact and without
     assert all(each["low"] <= each["value"] <= each["high"] for each in bias)
     sodapop = json.loads((folder / "sodapop" / "findings.json").read_text(encoding="utf-8"))
-    assert len(sodapop["estimates"]) == 4  # pairs of the four groups that differ in one attribute
+    assert (
+        len(sodapop["estimates"]) == 4 + 1
+    )  # pairs of the four groups that differ in one attribute, and the largest RD
     words = (folder / "sodapop" / "tables" / "words.csv").read_text(encoding="utf-8").splitlines()
     assert len(words) > 6 * 5  # of 4 pairs and 2 pooled contrasts
 
