@@ -42,6 +42,9 @@ for name in sys.argv[1:]:
     import_module(name)
 import kill_points
 from assay.__main__ import main as program
+from assay.report.page_templates import environment
+for name in environment().list_templates(extensions=["html"]):
+    environment().get_template(name)  # compiled here, not in each fork that writes a page
 gc.freeze()  # forks need not look through what has been imported
 
 def main(arguments):
