@@ -35,13 +35,16 @@ MODULES = (
 """What commands import, late: whatever a fork lacks, it imports by itself."""
 
 _PROGRAM = """
-import gc, json, os, resource, signal, sys, tempfile, time, traceback
+import gc, json, os, resource, select, signal, sys, tempfile, time, traceback
 from importlib import import_module
 from pathlib import Path
 for name in sys.argv[1:]:
     import_module(name)
 import kill_points
 from assay.__main__ import main as program
+from assay.report.page_templates import environment
+for name in environment().list_templates(extensions=["html"]):
+    environment().get_template(name)  # compiled here, not in each fork that writes a page
 gc.freeze()  # forks need not look through what has been imported
 
 def main(arguments):
@@ -83,6 +86,11 @@ def attempt(order):
     return code
 
 def waited(child, seconds):
+    if hasattr(os, "pidfd_open"):  # Linux: no looking again and again
+        ending = os.pidfd_open(child)
+        select.select([ending], [], [], seconds)
+        os.close(ending)
+        return os.waitpid(child, os.WNOHANG)
     began, ended, status = time.monotonic(), 0, 0
     while not ended and (seconds is None or time.monotonic() - began < seconds):
         time.sleep(0.002)

@@ -1,8 +1,8 @@
 """The same command finds the same everywhere, byte for byte: hash seeds, time zones, locales, threads, Pythons.
 
-`make test` tries two surroundings besides a plain one. `make soak` draws ASSAY_SOAK_PLACES more, and tries the Pythons
-that ASSAY_SOAK_PYTHONS names, separated by commas: each with an environment of its own, of the same versions. What the
-model's own threads may change is in test_threads.py.
+`make test` tries two surroundings besides that of the tests themselves. `make soak` draws ASSAY_SOAK_PLACES more, and
+tries the Pythons that ASSAY_SOAK_PYTHONS names, separated by commas: each with an environment of its own, of the same
+versions. What the model's own threads may change is in test_threads.py.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import assay
+from small_tour import Toured
 
 pytestmark = pytest.mark.slow
 
@@ -31,9 +32,9 @@ ZONES = ("NPT-5:45", "HST10", "CHAST-12:45CHADT,M9.5.0,M4.1.0", "UTC")
 
 
 def test_the_tour_finds_the_same_in_every_surrounding(
-    tmp_path: Path, record_property: Callable[[str, int], None]
+    toured: Toured, tmp_path: Path, record_property: Callable[[str, int], None]
 ) -> None:
-    here = found(sys.executable, tmp_path / "here", PLAIN)
+    here = found_in(toured.folder)
     assert {"unqover/findings.json", "bbq-starter/blocks.json", "sodapop/tables/words.csv"} <= here.keys()
     for number, place in enumerate(places(tmp_path)):
         there = found(sys.executable, tmp_path / str(number), place)
@@ -75,9 +76,12 @@ def found(python: str, folder: Path, place: dict[str, str]) -> dict[str, bytes]:
     environment = {**kept, "PYTHONPATH": package, "ASSAY_CACHE": str(folder / "cache"), **place}
     done = subprocess.run([python, *TOUR], cwd=folder, env=environment, capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
-    own = folder / "tour"
+    return found_in(folder / "tour")
+
+
+def found_in(tour: Path) -> dict[str, bytes]:
     patterns = ("findings.json", "blocks.json", "examples.jsonl", "*.csv")
-    return {path.relative_to(own).as_posix(): path.read_bytes() for each in patterns for path in own.rglob(each)}
+    return {path.relative_to(tour).as_posix(): path.read_bytes() for each in patterns for path in tour.rglob(each)}
 
 
 def differing(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:

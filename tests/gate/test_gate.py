@@ -468,12 +468,14 @@ def test_real_runs_are_judged_against_a_real_baseline(
         assert np.sign(each.value) == {"again": 0, "right": -1}.get(model, 1)
 
 
+@pytest.mark.whole
 def test_a_model_that_answers_everything_like_its_baseline_is_not_worse(scored: Path) -> None:
     found = assay.gate(scored / "again", Policy([Limit("bbq.accuracy", baseline=scored / "right", worse_by=0.0)]))
     assert found.passed
     assert [each.value for each in found.judgements] == [0, 0, 0]  # in both contexts, and over both
 
 
+@pytest.mark.whole
 def test_a_run_is_not_its_own_baseline(scored: Path) -> None:
     with raises("duplicate", UsageError):
         assay.gate(scored / "right", Policy([Limit("bbq.accuracy", baseline=scored / "right", worse_by=0.1)]))

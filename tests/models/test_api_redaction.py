@@ -103,6 +103,7 @@ def replies(draw: st.DrawFn, echoes: bool) -> tuple[str, Any]:
     return key, reply
 
 
+@pytest.mark.slow
 @given(replies(echoes=False))
 def test_a_reply_without_the_key_stays_as_it_is(case: tuple[str, Any]) -> None:
     key, reply = case
@@ -110,6 +111,7 @@ def test_a_reply_without_the_key_stays_as_it_is(case: tuple[str, Any]) -> None:
         assert Redaction(key).value(reply) == reply
 
 
+@pytest.mark.slow
 @given(replies(echoes=True))
 def test_only_texts_with_the_key_change_and_the_key_is_gone(case: tuple[str, Any]) -> None:
     key, reply = case

@@ -341,6 +341,7 @@ def test_a_verdict_is_read_as_it_was_written() -> None:
         read_part({"says": "all is well", "why": ""}, Verdict)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("real", [False, True], ids=["no effect", "an effect in one family"])
 def test_few_runs_claim_an_effect_that_does_not_exist(*, real: bool) -> None:
     """Whatever else is true: a real effect in one family does not make false claims of another more frequent."""

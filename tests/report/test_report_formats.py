@@ -60,6 +60,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 # Markdown.
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_escaped_text_is_shown_as_it_is_and_does_nothing(text: str) -> None:
     for around in ("- {}", "| {} | b |\n| --- | --- |\n| c | {} |", "{}"):

@@ -21,8 +21,11 @@ from raising import raises
 pytestmark = pytest.mark.slow
 
 
+FEW = {"category": "Age", "resamples": "20"}
+
+
 def asked(out: Path, **more: Any) -> Run:
-    return audit("builtin", "bbq-starter", limit=88, out=out, options=Options(threads=1), **more)
+    return audit("builtin", "bbq-starter", limit=40, settings=FEW, out=out, options=Options(threads=1), **more)
 
 
 def info_of(out: Path) -> Any:
@@ -49,7 +52,7 @@ def test_the_stored_size_is_used_again(tmp_path: Path, cache: Path, monkeypatch:
     """As when another version of assay began the run: finished or not, nothing is asked twice."""
     out = tmp_path / "r"
     first = asked(out)
-    assert widths(out) == {*info_of(out)["block_sizes"].values()} == {16}
+    assert widths(out) == {*info_of(out)["block_sizes"].values()} == {32}
     before = blocks(cache)
     monkeypatch.setattr(choose_block_size, "WORK", {"cpu": 1e15})
     (out / "findings.json").unlink()

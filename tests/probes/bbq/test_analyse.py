@@ -102,6 +102,7 @@ def kind_of(e: Estimate) -> tuple[str, bool, bool]:
     return e.metric, e.group["category"] == "all", "comparison" in e.group
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None)
 @given(st.floats(0.3, 0.9))
 def test_p_values_are_corrected_over_the_categories_and_contexts_of_a_whole_run(lean: float) -> None:
