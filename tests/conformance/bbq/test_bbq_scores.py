@@ -300,7 +300,7 @@ def test_the_released_predictions_give_the_published_values(official_data: Path,
 
 @pytest.mark.parametrize("category", PUBLISHED)
 def test_two_columns_are_averaged_answer_by_answer(official_data: Path, category: str) -> None:
-    """The paper averages UnifiedQA's two formats in Figures 4, 9 and 10. By hand: every answer in either column counts,
+    """The paper averages UnifiedQA's two formats in Figure 4. By hand: every answer in either column counts,
     so what the paper prints for each of them is averaged, too (of the disambiguated score nearly).
     """
     file = official_data / "bbq" / "unifiedqa_predictions" / f"preds_{category}.jsonl.gz"
