@@ -3,13 +3,14 @@
     python bench/eta_coverage.py                        300 data sets of each kind
     python bench/eta_coverage.py --ties 0.9             nine comparisons of ten are tied
     python bench/eta_coverage.py --size 70,70,19600     names in a group, attributes, and comparisons of each
+    python bench/eta_coverage.py --prior "none" --size 14,4,400 --size 70,4,400 --sets 1000
 
-bench/coverage.py has the presets' own comparisons and preferences that are the same in every data set. Here every data
-set draws the preferences for its attributes anew, from one of nine distributions, and new names. A group has 5 to 70
-names; there are 4 to 70 attributes, each with up to 400 comparisons in four templates. The quick preset has 70 names
-in a group and 8 attributes with 140 comparisons; standard is nearly the last of these sizes, paper the one above. Names
-and comparisons differ as in bench/coverage.py; half of a name's preference is the same for all attributes. The truth is
-what an unlimited number of names would give for the preferences that were drawn.
+bench/coverage.py has the presets' own comparisons. Here every data set draws the preferences for its attributes anew,
+from one of nine distributions, and new names. A group has 5 to 70 names; there are 4 to 70 attributes, each with up to
+400 comparisons in four templates. The quick preset has 70 names in a group and 8 attributes with 140 comparisons;
+standard is nearly the last of these sizes, paper the one above. Names and comparisons differ as in bench/coverage.py;
+half of a name's preference is the same for all attributes. The truth is what an unlimited number of names would give
+for the preferences that were drawn. A cell of the table has the same numbers whichever other cells are asked for.
 """
 
 from __future__ import annotations
@@ -81,14 +82,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=300, help="data sets of each prior and size")
     parser.add_argument("--ties", type=float, default=0.0, help="the share of comparisons that are tied")
-    parser.add_argument("--size", help="one size: names in a group, attributes, comparisons of an attribute")
+    size_help = "a size: names in a group, attributes, comparisons of an attribute; may be repeated"
+    parser.add_argument("--size", action="append", type=read_size, help=size_help)
+    parser.add_argument("--prior", action="append", choices=PRIORS, help="preferences, by name; may be repeated")
     options = parser.parse_args()
     start, least = time.perf_counter(), 1.0
-    sizes: list[Size] = [read_size(options.size)] if options.size else SIZES
+    sizes: list[Size] = options.size or SIZES
     heads = [f"{names} names, {attributes}{f' × {most}' if most != 400 else ''}" for names, attributes, most in sizes]
     print(f"| preferences | {' | '.join(heads)} | η, paper’s, corrected |")
     print("|---" * (len(sizes) + 2) + "|")
     for number, (name, prior) in enumerate(PRIORS.items()):
+        if options.prior and name not in options.prior:
+            continue
         row, levels = [], []
         for size in sizes:
             rng = np.random.default_rng([number, *size])

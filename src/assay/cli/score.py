@@ -20,7 +20,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "probe")
     files = "predictions, batch results, logs or a folder of logs, or a run folder"
     add("files", nargs="+", metavar="FILE", help=files)
-    add("--answers", metavar="COLUMN", help="the column of answers, in a table of questions")
+    answers = "the column of answers, in a table of questions; several, as A,B, are averaged"
+    add("--answers", metavar="COLUMN", help=answers)
     labels = "what the first option is called: 1 if labels are 1 to 3, or B to D (0)"
     add("--labels-from", type=int, choices=(0, 1), default=0, help=labels)
     only = "score only the rows with this value, such as model=NAME (repeatable)"

@@ -50,10 +50,10 @@ def score(
     """Compute a probe's findings from files of answers or from a run folder, and write a run folder.
 
     A folder that is not a run stands for the logs in it, if the probe reads logs. `answers` is the column of answers,
-    if a file is a table of questions, and `labels_from` what the first option is called there (0, or 1); `only` chooses
-    the rows of a table that have these values, by column. `data` is a folder of official data that completes what a
-    file leaves out. The setting `model` names the model for the report; without it the name comes from the logs, if
-    they have one.
+    if a file is a table of questions (`A,B` averages two of them), and `labels_from` what the first option is called
+    there (0, or 1); `only` chooses the rows of a table that have these values, by column. `data` is a folder of
+    official data that completes what a file leaves out. The setting `model` names the model for the report; without it
+    the name comes from the logs, if they have one.
     """
     all_settings = dict(settings or {})
     named, changed = all_settings.get("model"), {key: value for key, value in all_settings.items() if key != "model"}

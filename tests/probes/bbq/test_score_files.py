@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import small_bbq
 from asking import scored
 from assay.errors import DataError, UsageError
 from assay.probes.base import Request
-from assay.results.findings import Findings
+from assay.results.findings import Estimate, Findings
 from assay.runs.folder import open_run
 from assay.runs.score import recollect_answers
 from assay.runs.score import score as score_to_folder
@@ -35,6 +36,11 @@ FORMS = {
     "numbers as text": lambda example, option: str(option),
     "sentences": lambda example, option: f"Answer: {'ABC'[option]}) {example.answers[option]}",
 }
+
+
+def value(findings: Findings, metric: str, **group: str) -> Estimate:
+    (estimate,) = (e for e in findings.estimates if e.metric == metric and dict(e.group) == group)
+    return estimate
 
 
 def rows(form: str = "text") -> list[dict[str, Any]]:
@@ -496,6 +502,91 @@ def test_a_run_that_says_something_else_about_its_rows_is_refused(tmp_path: Path
     (run.folder / "run.json").write_text(json.dumps(info), encoding="utf-8")
     with pytest.raises(DataError, match=f"identity.{key}"):
         recollect_answers(open_run(run.folder))
+
+
+# --- several columns of answers
+
+
+def in_two_columns(second: list[int]) -> list[dict[str, Any]]:
+    return [
+        row | {"later": example.answers[option]} for row, example, option in zip(rows(), EXAMPLES, second, strict=True)
+    ]
+
+
+OTHERS = RNG.integers(0, 3, len(EXAMPLES)).tolist()
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_the_answers_in_two_columns_are_averaged(tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"a.{ending}"
+    (write_csv if ending == "csv" else small_bbq.write)(file, in_two_columns(OTHERS))
+    for answers in ("said,later", "said, later"):
+        findings = score(file, answers)
+        ambiguous = [k for k, example in enumerate(EXAMPLES) if example.condition == "ambig"]
+        given = [(EXAMPLES[k], option) for k in ambiguous for option in (OPTIONS[k], OTHERS[k])]
+        right = sum(option == example.label for example, option in given)
+        told = value(findings, "accuracy", category="Age", context="ambig")
+        assert told.value == pytest.approx(right / len(given))
+        assert told.n == len(ambiguous), "an item with two answers is one item"
+        table = findings.tables["answers"].records()
+        assert [(row["prompt"], row["option"]) for row in table] == [
+            pair for k in range(len(EXAMPLES)) for pair in (("said", OPTIONS[k]), ("later", OTHERS[k]))
+        ]
+
+
+def test_the_same_answers_in_two_columns_change_no_number_and_no_interval(tmp_path: Path) -> None:
+    """An item's answers are never resampled as if they were two items."""
+    file = small_bbq.write(tmp_path / "a.jsonl", in_two_columns(OPTIONS))
+    twice = [estimate for estimate in score(file, "said,later").estimates if not estimate.metric.startswith("prompt_")]
+    assert [replace(estimate, q=None) for estimate in twice] == [
+        replace(estimate, q=None) for estimate in score(file).estimates
+    ]
+
+
+def test_each_column_is_read_in_its_own_form(tmp_path: Path) -> None:
+    """Numbers in one and texts in the other, of which "1" is no option."""
+    mixed = [row | {"number": str(option)} for row, option in zip(rows(), OTHERS, strict=True)]
+    mixed[0]["said"], mixed[1]["number"] = "1", "-1"
+    file = small_bbq.write(tmp_path / "a.jsonl", mixed)
+    findings, notes = scored("bbq", [file], Request(settings={"resamples": "20"}), "said,number")
+    told = [row["option"] for row in findings.tables["answers"].records()]
+    assert told[1::2] == [OTHERS[0], None, *OTHERS[2:]]
+    assert told[2::2] == OPTIONS[1:]
+    assert any(f"of {2 * len(EXAMPLES)} answers name no option" in note for note in notes)
+
+
+def test_a_missing_column_among_several_is_named(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", in_two_columns(OTHERS))
+    with raises("missing-key", DataError, file=file, line=1, key="latter") as caught:
+        score(file, "said,latter")
+    assert "no column 'latter'" in caught.value.problem
+    assert caught.value.remedy == "--answers said,later"
+    some = in_two_columns(OTHERS)
+    del some[5]["later"]
+    file = small_bbq.write(tmp_path / "b.jsonl", some)
+    with raises("missing-key", DataError, file=file, line=6, key="later"):
+        score(file, "said,later")
+    assert len(score(file, "said,later", skip_bad=True).tables["answers"].rows) == 2 * (len(EXAMPLES) - 1)
+
+
+@pytest.mark.parametrize("answers", ["said,", ",said", "said,said", ","])
+def test_a_list_of_columns_has_each_once(tmp_path: Path, answers: str) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", rows())
+    with raises("bad-option", UsageError, key="answers"):
+        score(file, answers)
+
+
+def test_a_column_whose_name_has_a_comma_can_be_scored(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", [row | {"answer, final": row["said"]} for row in rows()])
+    assert score(file, "answer, final").to_json() == score(file).to_json()
+
+
+def test_the_columns_are_kept_with_the_run(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", in_two_columns(OTHERS))
+    run = score_to_folder("bbq", [file], settings={"resamples": "20"}, answers="said,later", out=tmp_path / "run")
+    assert any("said and later are averaged" in note for note in run.info.notes)
+    _, gathered = recollect_answers(run)
+    assert gathered.parts[0].answered.chosen.T.tolist() == [OPTIONS, OTHERS]
 
 
 # --- the order of the rows

@@ -379,6 +379,7 @@ PROBE = Probe(
             BBQSettings,
             {
                 "assay score bbq answers.jsonl --answers prediction": "BBQ's rows and a column of answers",
+                "assay score bbq answers.jsonl --answers race,arc": "two columns averaged, as in the paper’s Figure 4",
                 "assay score bbq answers.csv --answers choice --labels-from 1": "its labels are 1 to 3, or B to D",
                 "assay score bbq all.jsonl --answers prediction --only model=NAME": (
                     "rows of several models in one table"

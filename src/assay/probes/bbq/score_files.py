@@ -39,6 +39,9 @@ from assay.probes.bbq.targets import (
 _SHOWN = 3
 """How many answers that were not understood are quoted in the notes."""
 
+ItemAnswers = tuple[LoggedAnswer, ...]
+"""The answers to an item, one for each column of answers."""
+
 
 def answered_files(
     files: Sequence[Path], settings: BBQSettings, request: Request, answers: str | None
@@ -46,7 +49,8 @@ def answered_files(
     """The answers in files, and notes for the reader.
 
     A file is a table of the set's rows with a column of answers (JSON lines or CSV, plain or compressed; text, letters
-    or the option's number), or, for BBQ itself, a log of lm-evaluation-harness or Inspect.
+    or the option's number), or, for BBQ itself, a log of lm-evaluation-harness or Inspect. With several columns, each
+    has the answers to one prompt, and all of them count equally.
     """
     if settings.context == "both":
         remedy = "--set context=given or context=none"
@@ -59,31 +63,32 @@ def answered_files(
     bad, folder = BadRows(request.skip_bad, selection=Selection(request.only)), request.data
     edition = None if settings.edition == ORIGINAL else load_edition(settings.edition)
     official = _official(folder) if folder and edition is None else None
-    column = Column(answers, request.labels_from) if answers is not None else None
+    names = _columns_named(answers, files[0]) if answers is not None else []
+    columns = [Column(name, request.labels_from) for name in names]
     seen: dict[tuple[str, int], tuple[Path, int]] = {}
     notes: list[str] = []
     logged = [
-        answer
+        item
         for file in files
-        for answer in _once(file, _answers_in(file, column, edition, official, bad, notes), seen, bad)
+        for item in _once(file, _answers_in(file, columns, edition, official, bad, notes), seen, bad)
     ]
     logged.sort(key=partial(_order, CATEGORIES if edition is None else edition.categories))
     if settings.categories:
-        logged = [answer for answer in logged if answer.example.category in settings.categories]
-    notes += notes_on_rows([answer.example for answer in logged], folder) if edition is None else []
+        logged = [item for item in logged if item[0].example.category in settings.categories]
+    notes += notes_on_rows([first.example for first, *_ in logged], folder) if edition is None else []
     if settings.context == "none":
-        logged = [answer for answer in logged if answer.example.condition == AMBIGUOUS]
+        logged = [item for item in logged if item[0].example.condition == AMBIGUOUS]
     if not logged:
         remedy = "Check the files, --set category=… and --set context=…."
         raise UsageError("there are no answers to score.", remedy, code="nothing-to-ask")
-    chosen = np.array([_option(answer, settings) for answer in logged], np.int64)
-    notes += [*bad.notes("answers"), *_not_understood(logged, chosen)]
-    examples = [answer.example for answer in logged]
-    if answers is not None:
-        is_right = chosen == np.array([example.label for example in examples])
-        notes += note_on_gold(answers, is_right.tolist())
+    chosen = np.array([[_option(answer, settings) for answer in item] for item in logged], np.int64)  # (item, column)
+    notes += [*bad.notes("answers"), *_not_understood([answer for item in logged for answer in item], chosen.ravel())]
+    examples = [first.example for first, *_ in logged]
+    is_right = chosen == np.array([example.label for example in examples])[:, None]
+    for name, is_column_right in zip(names, is_right.T.tolist(), strict=False):
+        notes += note_on_gold(name, is_column_right)
     if edition:
-        dataset = dataset_of_rows(edition, [answer.read for answer in logged if answer.read])
+        dataset = dataset_of_rows(edition, [first.read for first, *_ in logged if first.read])
     else:
         dataset = _dataset(examples, settings, folder)
     notes += dataset.notes
@@ -91,16 +96,36 @@ def answered_files(
         rows, left_out = sound_rows(dataset, edition)
         dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
         logged = [logged[row] for row in rows.tolist()]
-    answered = AnsweredItems(dataset, chosen[:, None], question_only=settings.context == "none")
-    texts = [answer.answer if isinstance(answer.answer, str) else None for answer in logged]  # no option's number
+    prompts = tuple(names) if len(names) > 1 else ()
+    if prompts:
+        notes.append(f"the answers in {' and '.join(prompts)} are averaged: every question counts with all of them")
+    answered = AnsweredItems(dataset, chosen, question_only=settings.context == "none", prompts=prompts)
+    first_answers = [first.answer for first, *_ in logged]
+    texts = [answer if isinstance(answer, str) else None for answer in first_answers]  # no option's number
     return PartAnswers(answered, written=texts.__getitem__), notes
 
 
-def _order(categories: Sequence[str], logged: LoggedAnswer) -> tuple[object, ...]:
+def _columns_named(answers: str, file: Path) -> list[str]:
+    """The columns that --answers names, with commas between them; or a single one whose own name has commas."""
+    if "," not in answers or answers in _first_row(file):
+        return [answers]
+    names = [name.strip() for name in answers.split(",")]
+    if "" in names or len(set(names)) < len(names):
+        problem = f"--answers is {answers!r}, which is not a list of different columns."
+        raise UsageError(problem, "For example --answers A,B.", code="bad-option", key="answers")
+    return names
+
+
+def _first_row(file: Path) -> Row:
+    """The first row of a table that can be read, {} if there is none."""
+    return {} if log_kind(file) else next((row for _, row in read_rows(file, BadRows(skip=True))), {})
+
+
+def _order(categories: Sequence[str], item: ItemAnswers) -> tuple[object, ...]:
     """A key that sorts rows as the published files do, so that their order in a file changes nothing."""
-    category = logged.example.category
-    rank = categories.index(category) if category in categories else len(categories)
-    return rank, category, _natural(logged.called), logged.example.example_id
+    example = item[0].example
+    rank = categories.index(example.category) if example.category in categories else len(categories)
+    return rank, example.category, _natural(item[0].called), example.example_id
 
 
 _DIGITS = re.compile(r"(\d+)")
@@ -137,35 +162,36 @@ def answering_model(files: Sequence[Path]) -> str:
 
 def _answers_in(
     file: Path,
-    column: Column | None,
+    columns: Sequence[Column],
     edition: Edition | None,
     official: Official | None,
     bad: BadRows,
     notes: list[str],
-) -> Iterator[LoggedAnswer]:
+) -> Iterator[ItemAnswers]:
     """The answers in one file: a log, a table of BBQ's rows, or of an edition's rows in its own format."""
     kind = log_kind(file)
     if kind and edition:
         problem = f"{file} is a log ({kind}); for editions, only tables of their rows can be scored."
         remedy = f"Give {edition.title}'s rows with a column of answers."
         raise UsageError(problem, remedy, code="unsupported", key="files")
-    if kind and column:
+    if kind and columns:
         problem = f"{file} is a log ({kind}), which has its answers in a fixed place."
         raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
     if kind:
-        yield from read_log(file, kind, bad, official, notes)
+        yield from ((answer,) for answer in read_log(file, kind, bad, official, notes))
         return
-    if column is None:
+    if not columns:
         raise _which_column(file, edition)
-    logged: list[LoggedAnswer] = []
+    logged: list[ItemAnswers] = []
     for line, row, edition_row in _rows_in(file, edition, bad):
         try:
-            answer = _answer(row, column.name, file, line)
+            answers = _answers(row, [column.name for column in columns], file, line)
             example = edition_row.example if edition_row else example_of(row, file, line)
-            logged.append(LoggedAnswer(example, answer, line, read=edition_row))
+            logged.append(tuple(LoggedAnswer(example, answer, line, read=edition_row) for answer in answers))
         except DataError as error:
             bad.found(error)
-    yield from numbered(logged, file, column, notes)
+    by_column = (numbered([item[i] for item in logged], file, column, notes) for i, column in enumerate(columns))
+    yield from zip(*by_column, strict=True)
 
 
 def _rows_in(file: Path, edition: Edition | None, bad: BadRows) -> Iterator[tuple[int, Row, EditionRow | None]]:
@@ -175,14 +201,18 @@ def _rows_in(file: Path, edition: Edition | None, bad: BadRows) -> Iterator[tupl
     return ((line, row, None) for line, row in read_rows(file, bad))
 
 
-def _answer(row: Row, column: str, file: Path, line: int) -> object:
-    if column in row:
-        return row[column]
+def _answers(row: Row, names: Sequence[str], file: Path, line: int) -> list[object]:
+    missing = [name for name in names if name not in row]
+    if not missing:
+        return [row[name] for name in names]
     columns = _columns(row)
     listed = f"{_CANDIDATES}{', '.join(columns)}." if columns else _NO_COLUMN
-    problem, close = f"there is no column {column!r}. {listed}", get_close_matches(column, columns, 1)
-    remedy = f"--answers {(close or columns or ['COLUMN'])[0]}"
-    raise DataError(problem, remedy, code="missing-key", file=file, line=line, key=column)
+    nearest = {name: (get_close_matches(name, columns, 1) or columns or ["COLUMN"])[0] for name in missing}
+    problem, remedy = (
+        f"there is no column {missing[0]!r}. {listed}",
+        ",".join(nearest.get(name, name) for name in names),
+    )
+    raise DataError(problem, f"--answers {remedy}", code="missing-key", file=file, line=line, key=missing[0])
 
 
 _OFFICIAL_FIELDS = {
@@ -218,10 +248,11 @@ def _which_column(file: Path, edition: Edition | None) -> AssayError:
 
 
 def _once(
-    file: Path, answers: Iterator[LoggedAnswer], seen: dict[tuple[str, int], tuple[Path, int]], bad: BadRows
-) -> Iterator[LoggedAnswer]:
-    """Every example once; a second answer to one is a bad row."""
-    for answer in answers:
+    file: Path, items: Iterator[ItemAnswers], seen: dict[tuple[str, int], tuple[Path, int]], bad: BadRows
+) -> Iterator[ItemAnswers]:
+    """Every example once; a second row about one is a bad row."""
+    for item in items:
+        answer = item[0]
         key = answer.example.category, answer.example.example_id
         if key in seen:
             first, line = seen[key]
@@ -230,7 +261,7 @@ def _once(
             bad.found(DataError(problem, remedy, code="duplicate", file=file, line=answer.line))
             continue
         seen[key] = file, answer.line
-        yield answer
+        yield item
 
 
 def _option(logged: LoggedAnswer, settings: BBQSettings) -> int:
