@@ -181,8 +181,10 @@ def test_with_shared_pools_a_name_blind_model_has_no_difference_at_all(tmp_path:
         for row in defined:
             assert (row["rd"], row["d"], row["rd_pools"], row["p"]) == (0.0, 0.0, 0.0, 1.0)
             assert row["rd_controlled"] in (None, 0.0)
-    assert len(findings.estimates) == 3
-    for estimate in findings.estimates:
+    *pairs, largest = findings.estimates
+    assert len(pairs) == 3
+    assert (largest.metric, largest.value) == ("largest_rd", None)  # of three names a group: too few for a band
+    for estimate in pairs:
         assert estimate.metric == "kmeans_accuracy"
         assert estimate.value == estimate.floor
         assert estimate.p == 1.0
@@ -210,7 +212,10 @@ def test_a_planted_association_is_found_first(tmp_path: Path) -> None:
     assert first["q"] < 0.01
     assert first["p"] == pytest.approx(2 / 184_756), "only this partition and its mirror image reach so much"
     assert len(others) > 4
-    (accuracy,) = findings.estimates
+    accuracy, largest = findings.estimates
+    assert largest.value == pytest.approx(first["rd"])
+    assert largest.low is not None
+    assert largest.low > 0
     assert accuracy.value == 1.0
     assert accuracy.p is not None
     assert accuracy.p < 0.01

@@ -200,7 +200,9 @@ def test_a_limit_may_leave_no_word_to_compare_and_the_findings_say_so(tmp_path: 
     asked = wanted(tmp_path, "kind", groups=MANY, limit=200, distractors="per_name")
     found = run(asked, FakeAsk(fill, name_dependent))
     assert rows(found) == []
-    assert [(each.value, each.note) for each in found.estimates] == [(None, "no word has enough distractors")] * 3
+    *pairs, largest = found.estimates
+    assert [(each.value, each.note) for each in pairs] == [(None, "no word has enough distractors")] * 3
+    assert (largest.value, largest.note) == (None, "no word fooled the model, or a group has fewer than 5 names")
     with raises("nothing-to-ask", DataError, key="min_count"):
         run(wanted(tmp_path, "kind", groups=MANY, distractors="per_name"), FakeAsk(fill, name_dependent))
 
