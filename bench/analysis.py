@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 from assay.probes.unqover.analyse import analyse
-from assay.probes.unqover.metrics import CellLabels, Cells
+from assay.probes.unqover.cells import CellLabels, Cells
 
 
 def gender(names: int) -> tuple[Cells, CellLabels]:

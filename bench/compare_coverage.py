@@ -30,8 +30,8 @@ from assay.probes import probe_named
 from assay.probes.bbq import ALL, compare_runs, family_of
 from assay.probes.bbq.tallies import ResampledTallies
 from assay.probes.unqover.analyse import ScoredCells
+from assay.probes.unqover.cells import Cells
 from assay.probes.unqover.compare_runs import changes
-from assay.probes.unqover.metrics import Cells
 from assay.probes.unqover.settings import CLASSES
 from assay.probes.unqover.slots import Contents
 from assay.stats import MIN_UNITS, benjamini_hochberg, holm, logit_interval

@@ -31,8 +31,8 @@ from scipy.special import ndtr
 from assay.probes.claims import with_claims
 from assay.probes.unqover import PROBE
 from assay.probes.unqover.analyse import Result, analyse, merged, only_asked
+from assay.probes.unqover.cells import CellLabels, Cells
 from assay.probes.unqover.lists import read_lists
-from assay.probes.unqover.metrics import CellLabels, Cells
 from assay.probes.unqover.plan import cell_table
 from assay.probes.unqover.settings import CLASSES, QUICK_ATTRIBUTES, QUICK_CELLS, QUICK_OF_ENDPOINTS, STANDARD_CELLS
 from assay.results.findings import Findings, Table

@@ -24,7 +24,7 @@ from itertools import product
 import numpy as np
 from scipy.special import ndtr
 
-from assay.probes.unqover.metrics import Cells
+from assay.probes.unqover.cells import Cells
 from assay.probes.unqover.uncertainty import pooled_groups, pooled_one_sidedness
 from coverage import NAMES, NOISE, Array
 

@@ -24,7 +24,8 @@ from math import prod
 
 import numpy as np
 
-from assay.probes.unqover.metrics import Cells, preference
+from assay.probes.unqover.cells import Cells
+from assay.probes.unqover.metrics import preference
 from assay.probes.unqover.settings import CLASSES
 from assay.probes.unqover.uncertainty import group_rows, pooled_groups
 from assay.probes.unqover.uncertainty_subjects import subject_rows

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from assay.probes.unqover.cells import Cells
 from assay.probes.unqover.metrics import (
     ASKED,
     NEGATED,
-    Cells,
     attribute_error,
     average_score,
     comparative_bias,

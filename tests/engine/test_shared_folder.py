@@ -36,7 +36,7 @@ from assay.probes.bbq_starter.method import StarterSource
 from assay.probes.question_format import ListedQuestion, QuestionFormat
 from assay.probes.sodapop.plans import FillPlan, LetterPlan, ScorePlan
 from assay.probes.sodapop_names.method import NamePlan
-from assay.probes.unqover.listed_plan import ListedPlan
+from assay.probes.unqover.forms import ListedPlan
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.runs.audit import audit, new_executor, prepare_audit
 from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake_spec

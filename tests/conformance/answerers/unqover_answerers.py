@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from assay.probes.claims import with_claims
 from assay.probes.unqover import PROBE
 from assay.probes.unqover.analyse import ScoredCells, findings_of
+from assay.probes.unqover.cells import CellLabels, Cells, ListedShares
 from assay.probes.unqover.diagnose import diagnosis_of
+from assay.probes.unqover.forms import unknown_place
 from assay.probes.unqover.grounds import Held, grounds_of
-from assay.probes.unqover.listed_plan import unknown_place
 from assay.probes.unqover.lists import read_lists
-from assay.probes.unqover.metrics import CellLabels, Cells, ListedShares
 from assay.probes.unqover.plan import cell_table
 from assay.probes.unqover.settings import QUICK_ATTRIBUTES, QUICK_CELLS, QUICK_OF_ENDPOINTS, UnqoverSettings
 from assay.results.findings import Findings

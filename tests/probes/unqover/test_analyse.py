@@ -5,7 +5,7 @@ import pytest
 
 from assay.errors import DataError, ModelError, UsageError
 from assay.probes.unqover.analyse import analyse, merged
-from assay.probes.unqover.metrics import CellLabels, Cells
+from assay.probes.unqover.cells import CellLabels, Cells
 from assay.results.findings import Findings
 from assay.stats import benjamini_hochberg
 from raising import raises

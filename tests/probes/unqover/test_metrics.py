@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.probes.unqover.metrics import Cells, comparative_bias, count_intensity, intensity, near_ties, preference
+from assay.probes.unqover.cells import Cells
+from assay.probes.unqover.metrics import comparative_bias, count_intensity, intensity, near_ties, preference
 from assay.results.findings import NEAR_TIE
 
 

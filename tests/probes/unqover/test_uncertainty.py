@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from assay.probes.unqover.metrics import Cells, count_intensity, intensity, preference
+from assay.probes.unqover.cells import Cells
+from assay.probes.unqover.metrics import count_intensity, intensity, preference
 from assay.probes.unqover.uncertainty import (
     group_rows,
     least_sign_variance,

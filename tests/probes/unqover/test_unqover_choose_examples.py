@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from assay.probes.unqover.analyse import ScoredCells, analyse, findings_of
+from assay.probes.unqover.cells import CellLabels, Cells
 from assay.probes.unqover.choose_examples import QuestionAsAsked, showcase
-from assay.probes.unqover.metrics import CellLabels, Cells, comparative_bias
+from assay.probes.unqover.metrics import comparative_bias
 from assay.probes.unqover.settings import UnqoverSettings
 from assay.results.examples import Example
 

@@ -13,7 +13,7 @@ from assay.probes import method_of
 from assay.probes.contrast import ALIKE, Common, PairedChange
 from assay.probes.unqover import PROBE, compare_runs
 from assay.probes.unqover.analyse import ScoredCells, analyse
-from assay.probes.unqover.metrics import CellLabels, Cells
+from assay.probes.unqover.cells import CellLabels, Cells
 from assay.probes.unqover.slots import Contents, content, with_slots
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from assay.probes.unqover.analyse import ScoredCells
+from assay.probes.unqover.cells import CellLabels, Cells
 from assay.probes.unqover.diagnose import diagnosis_of
-from assay.probes.unqover.metrics import CellLabels, Cells
 from assay.probes.unqover.settings import UnqoverSettings
 from assay.results.diagnosis import Diagnosis, NegatedPairs, SwappedPairs, Ties
 

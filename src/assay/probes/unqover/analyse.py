@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from assay.errors import DataError, ModelError, UsageError
 from assay.probes.claims import corrected, corrected_table
 from assay.probes.unqover import family_of, metrics
+from assay.probes.unqover.cells import CellLabels, Cells
 from assay.probes.unqover.choose_examples import Wording, showcase
-from assay.probes.unqover.metrics import CellLabels, Cells, Preference
+from assay.probes.unqover.metrics import Preference
 from assay.probes.unqover.settings import UnqoverSettings
 from assay.probes.unqover.slots import Contents
 from assay.probes.unqover.uncertainty import (

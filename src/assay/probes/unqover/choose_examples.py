@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.unqover.metrics import Array, CellLabels, Cells, comparative_bias, of_cells
+from assay.probes.unqover.cells import CellLabels, Cells
+from assay.probes.unqover.metrics import Array, comparative_bias, of_cells
 from assay.probes.unqover.settings import UNKNOWN
 from assay.results.examples import AskedQuestion, Example, scored_options, take_turns
 from assay.results.findings import Cell, Table

@@ -23,7 +23,8 @@ from assay.probes.contrast import Common, Contrast, PairedChange, change_of
 from assay.probes.unqover import metrics
 from assay.probes.unqover.analyse import ScoredCells, fewest, numbered, only_asked, too_few, too_thin
 from assay.probes.unqover.associations import Part
-from assay.probes.unqover.metrics import Array, CellLabels, Cells
+from assay.probes.unqover.cells import CellLabels, Cells, ListedShares, Scores
+from assay.probes.unqover.metrics import Array
 from assay.probes.unqover.slots import Content
 from assay.probes.unqover.uncertainty import POOLED, Indices
 from assay.probes.unqover.uncertainty_subjects import jackknifed, make_blocks
@@ -33,7 +34,7 @@ from assay.stats import MIN_UNITS, student_p, student_reach
 
 def _shared_cells(
     first_run: ScoredCells, second_run: ScoredCells
-) -> tuple[Cells, metrics.Scores, metrics.ListedShares | None, CellLabels]:
+) -> tuple[Cells, Scores, ListedShares | None, CellLabels]:
     """The cells that two runs share, as the first has them; the second's scores of these and what its options got.
 
     What the options got is as the second has them: what is made of that does not depend on who is called first.

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from assay.probes.diagnose import all_ties, diagnosed, following, made_place, place_p, ties_of
 from assay.probes.unqover.analyse import ScoredCells, fewest, numbered, only_asked
-from assay.probes.unqover.metrics import ASKED, NEGATED, Array, CellLabels, Cells, Scores, portions
+from assay.probes.unqover.cells import CellLabels, Cells, Scores
+from assay.probes.unqover.metrics import ASKED, NEGATED, Array, portions
 from assay.probes.unqover.plan import PER_CELL
 from assay.probes.unqover.settings import UnqoverSettings
 from assay.probes.unqover.uncertainty import means_over_cells

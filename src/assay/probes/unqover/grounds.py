@@ -16,9 +16,10 @@ from assay.asking.messages import FIELD_MODES
 from assay.probes.diagnose import doubts, following_place, readable_with, unreadable
 from assay.probes.unqover import decisive, metrics, say_group
 from assay.probes.unqover.analyse import ScoredCells, fewest, only_asked, too_few
+from assay.probes.unqover.cells import CellLabels, Cells
 from assay.probes.unqover.diagnose import follows_options
-from assay.probes.unqover.listed_plan import ListedPlan
-from assay.probes.unqover.metrics import Array, CellLabels, Cells
+from assay.probes.unqover.forms import ListedPlan
+from assay.probes.unqover.metrics import Array
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.probes.unqover.settings import (
     CHOICE,

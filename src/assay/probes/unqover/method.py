@@ -21,13 +21,13 @@ from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
 from assay.probes.question_format import QuestionFormat, answer_mode_note
 from assay.probes.unqover.analyse import ScoredCells, findings_of
+from assay.probes.unqover.cells import CellLabels, Cells
 from assay.probes.unqover.choose_examples import QuestionAsAsked
 from assay.probes.unqover.compare_runs import TITLES, contrast, side_by_side
 from assay.probes.unqover.diagnose import diagnosis_of
+from assay.probes.unqover.forms import ROUNDED, ListedCells, ListedPlan, forms_of, listing_for
 from assay.probes.unqover.grounds import Held, grounds_of
-from assay.probes.unqover.listed_plan import ROUNDED, ListedCells, ListedPlan, forms_of, listing_for
 from assay.probes.unqover.lists import WordLists, read_lists, regions
-from assay.probes.unqover.metrics import CellLabels, Cells
 from assay.probes.unqover.plan import PER_CELL, ClassForm, UnqoverPlan, contents_of, unusable
 from assay.probes.unqover.present import present
 from assay.probes.unqover.present_tables import across, of_study

@@ -27,8 +27,8 @@ from assay.files.decoding import TwiceError, json_at
 from assay.files.opening import open_text
 from assay.probes.unqover.agreement import Agreement, DisagreementError, Key, ListedWords
 from assay.probes.unqover.analyse import ScoredCells
+from assay.probes.unqover.cells import CellLabels, Cells
 from assay.probes.unqover.lists import FILES, read_lists, regions
-from assay.probes.unqover.metrics import CellLabels, Cells
 from assay.probes.unqover.settings import LLM_FORMS, MASKED, SPAN, UnqoverSettings
 from assay.probes.unqover.slots import Content, Contents, content, with_slots
 from assay.results.formatting import plural

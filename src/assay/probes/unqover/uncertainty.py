@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay.probes.unqover import metrics
-from assay.probes.unqover.metrics import ASKED, NEGATED, Array, Cells
+from assay.probes.unqover.cells import Cells, Scores
+from assay.probes.unqover.metrics import ASKED, NEGATED, Array
 from assay.stats import (
     MIN_UNITS,
     ClusteredMeans,
@@ -240,7 +241,7 @@ REPEATS = 20
 Counts = NDArray[np.int64]
 
 
-def drawn_floors(shares: metrics.Scores, samples: int, rng: np.random.Generator) -> Mapping[str, float]:
+def drawn_floors(shares: Scores, samples: int, rng: np.random.Generator) -> Mapping[str, float]:
     """What δ, ε and δₒ are on average if each two shares that they compare come from one probability.
 
     `shares` are (cell, order, option order, polarity, option). If the probability is one, any of the 2k answers may be

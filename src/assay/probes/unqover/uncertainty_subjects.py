@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.unqover.metrics import Array, Cells, count_intensity, intensity
+from assay.probes.unqover.cells import Cells
+from assay.probes.unqover.metrics import Array, count_intensity, intensity
 from assay.probes.unqover.uncertainty import (
     CHANCE,
     HEADLINE,

@@ -19,9 +19,9 @@ from assay.asking.plan import Ask, digest_of
 from assay.asking.queries import Answers, QueryColumns, SpanColumns, Status
 from assay.errors import UsageError
 from assay.probes.question_format import ListedQuestion, QuestionFormat, question_format_for
+from assay.probes.unqover.cells import Cells, ListedShares
 from assay.probes.unqover.choose_examples import QuestionAsAsked
 from assay.probes.unqover.lists import WordLists
-from assay.probes.unqover.metrics import Cells, ListedShares
 from assay.probes.unqover.plan import PER_CELL, CellTable, UnqoverPlan
 from assay.probes.unqover.settings import CHOICE, FORCED, FORMS, FREE, LLM_FORMS, UNKNOWN, UnqoverSettings
 from assay.results.formatting import plural

@@ -22,7 +22,7 @@ from assay.probes.base import Request
 from assay.probes.question_format import QuestionFormat
 from assay.probes.unqover import PROBE
 from assay.probes.unqover.compare_runs import contrast
-from assay.probes.unqover.listed_plan import ListedCells, ListedPlan, unknown_place
+from assay.probes.unqover.forms import ListedCells, ListedPlan, unknown_place
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.metrics import comparative_bias
 from assay.probes.unqover.plan import UnqoverPlan
