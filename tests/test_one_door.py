@@ -52,7 +52,6 @@ ALLOWED = {
     "lab/training/training_kind.py: read_text": (1, PACKAGED),
     "lab/training/training_kind.py: tomllib.loads": (1, PACKAGED),
     "lab/training/training_folder.py: json.loads": (1, OWN),
-    "models/api/__init__.py: read_text": (1, "a dialect's: the text in a reply"),
     "models/builtin.py: json.loads": (2, PACKAGED),
     "models/builtin.py: read_text": (3, PACKAGED),
     "models/chat_templates.py: json.loads": (1, "what chat_template_worker.py wrote, whose size is limited"),

@@ -37,9 +37,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     paths: list[str] = []
     post = Client.post
 
-    async def counted(self: Client, path: str, body: Any) -> Any:
+    async def counted(self: Client, path: str, *content: Any) -> Any:
         paths.append(path)
-        return await post(self, path, body)
+        return await post(self, path, *content)
 
     monkeypatch.setattr(Client, "post", counted)
     return paths

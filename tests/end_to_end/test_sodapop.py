@@ -69,8 +69,11 @@ def test_the_built_in_model_fills_and_chooses(assay: Any, groups: tuple[str, str
     assert {(row["group_a"], row["group_b"]) for row in rows} == {("A", "B")}
     assert all(0 < float(row["p"]) <= 1 for row in rows)
     assert {row["rd_pools"] for row in rows} <= {"0.0", ""}, "the quick preset has shared pools"
-    (estimate,) = json.loads(before["findings.json"])["estimates"]
-    assert (estimate["metric"], estimate["group"]) == ("kmeans_accuracy", {"a": "A", "b": "B"})
+    estimates = json.loads(before["findings.json"])["estimates"]
+    assert [(estimate["metric"], estimate["group"]) for estimate in estimates] == [
+        ("kmeans_accuracy", {"a": "A", "b": "B"}),
+        ("largest_rd", {}),
+    ]
     assert (Path("r") / "report.html").is_file()
 
     again = assay(*command)

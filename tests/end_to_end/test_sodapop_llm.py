@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import zlib
@@ -45,8 +46,8 @@ def found(folder: Path) -> dict[str, bytes]:
 
 
 def rows(folder: Path, table: str) -> list[dict[str, str]]:
-    head, *lines = (folder / "tables" / f"{table}.csv").read_text(encoding="utf-8").splitlines()
-    return [dict(zip(head.split(","), line.split(","), strict=True)) for line in lines]
+    with (folder / "tables" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("way", ["decisions", "letters", "samples", "text"])

@@ -291,7 +291,8 @@ def test_a_proxy_of_the_environment_is_used_for_other_machines_alone(monkeypatch
     async def post(url: str) -> Any:
         http = client.Client(url)
         try:
-            return (await http.post("/chat/completions", {"messages": []})).content
+            content, _ = await http.post("/chat/completions", {"messages": []})
+            return content
         finally:
             await http.close()
 

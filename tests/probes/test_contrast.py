@@ -59,6 +59,7 @@ WORSE = {
     **dict.fromkeys(
         ("mu", "eta", "delta", "delta_options", "epsilon", "kmeans_accuracy", "trait_agreement", "name_accuracy"), 0.1
     ),
+    "largest_rd": 0.1,
     **dict.fromkeys(("refused_rate", "unparsed_rate", "out_of_choice_rate", "tied_rate", "order_sensitivity"), 0.1),
     **dict.fromkeys(("prompt_spread", "prompt_deviation"), 0.1),
     **dict.fromkeys(("abstention", "wrong_persons"), 0.1),

@@ -43,7 +43,6 @@ stereotype people").
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -67,6 +66,7 @@ from assay.answers.find_options import (
     with_plain_apostrophes,
     words_of,
 )
+from assay.files.decoding import json_value
 from assay.languages import LETTERS, AnswerPatterns, Language
 from assay.languages.en import LANGUAGE as ENGLISH
 
@@ -343,8 +343,8 @@ def _bare(word: str) -> re.Pattern[str]:
 def _json_answers(text: str, reading: AnswerPatterns) -> list[str]:
     """The answers in an object of JSON: what its keys that mean "answer", "option" or the like hold."""
     try:
-        values = json.loads(text[text.index("{") : text.rindex("}") + 1])
-    except (ValueError, RecursionError):
+        values = json_value(text[text.index("{") : text.rindex("}") + 1])
+    except ValueError:
         return []
     return [
         value

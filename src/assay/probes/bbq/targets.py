@@ -242,9 +242,12 @@ def template_file(folder: Path, category: str) -> Path:
 def _template_cells(folder: Path | None, categories: Iterable[str], column: str) -> dict[tuple[str, str], str]:
     """A column of the template files in a folder, by category and template; empty where a cell is missing."""
     cells: dict[tuple[str, str], str] = {}
-    for category in categories:
-        path = template_file(folder, category) if folder else None
-        if path and path.is_file():
+    if folder is None:
+        return cells
+    files = {path.name for path in folder.glob("new_templates - *.csv") if path.is_file()}
+    for category in categories:  # which may be no name of a file
+        path = template_file(folder, category)
+        if path.name in files and path.parent == folder:
             with open_text(path) as file:
                 for row in csv.DictReader(file):
                     cells[category, str(row.get("Q_id", "")).strip()] = str(row.get(column) or "").strip()
