@@ -51,7 +51,7 @@ from assay.probes.claims import with_claims
 from assay.probes.sodapop import PROBE as SODAPOP
 from assay.probes.sodapop import analyse
 from assay.probes.sodapop.analyse import GroupPair
-from assay.probes.sodapop.largest import RunSize, largest_difference, needed_size, word_band
+from assay.probes.sodapop.largest import SampleSize, largest_difference, needed_size, word_band
 from assay.probes.sodapop.names import NameGroup, NameGroups, packaged_groups
 from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.settings import PRESETS, RULED_OUT, SPARING, SodapopSettings
@@ -88,7 +88,7 @@ class Size:
 
 SIZES = {"quick": Size(1000, 8, 2, 2), "standard": Size(1000, 60, 6, 4), "paper": Size(200, 443, 1, 100)}
 ENDPOINT = Size(1000, 8, 2, 1)
-ENDPOINT_ASKS = RunSize(names=10, available=25, cap=12, min_count=2, questions=960)
+ENDPOINT_ASKS = SampleSize(names=10, available=25, cap=12, min_count=2, questions=960)
 """quick, asked of an endpoint: fewer names and distractors."""
 NOISE = 0.1
 """The standard deviation of a name's success with one distractor, beside what name and distractor make of it."""
@@ -264,13 +264,13 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
 # --- the largest difference, and verdicts
 
 
-def simulate_verdicts(size: str, job: tuple[Scenario, int], step: RunSize | None = None) -> Numbers:
+def simulate_verdicts(size: str, job: tuple[Scenario, int], step: SampleSize | None = None) -> Numbers:
     """One run: whether the band contains all words' RD, and the largest; its upper end; the verdict; and if it leaves
     too much open, whether the size that it suggests rules it out.
     """
     scenario, seed = job
     groups, own = groups_of(size), {**SIZES, "endpoint": ENDPOINT}[size]
-    asked = ENDPOINT_ASKS if size == "endpoint" else RunSize(len(groups.groups[0].names), 25, 1, 1, 1)
+    asked = ENDPOINT_ASKS if size == "endpoint" else SampleSize(len(groups.groups[0].names), 25, 1, 1, 1)
     if step is not None:
         every = packaged_groups().take(step.names)
         groups = every.only([group.name for group in groups.groups])
@@ -313,7 +313,7 @@ def simulate_verdicts(size: str, job: tuple[Scenario, int], step: RunSize | None
         result["a size is suggested"] = (float(bool(settings)),)
         if needed and settings:
             names, least = (int(settings.get(key, now)) for key, now in (("names_per_group", 10), ("min_count", 2)))
-            larger = RunSize(names, 25, 12, least, needed.limit or 0)
+            larger = SampleSize(names, 25, 12, least, needed.limit or 0)
             repeated = simulate_verdicts(size, job, larger)
             settled = repeated["no clear bias"][0] + repeated["claimed"][0]
             result |= {"settled by that size": (settled,), "its names": (names,), "its distractors a word": (least,)}

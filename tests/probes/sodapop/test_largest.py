@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from assay.probes.claims import with_claims
 from assay.probes.sodapop import PROBE, analyse
 from assay.probes.sodapop.analyse import AnalysisInputs, findings_of
-from assay.probes.sodapop.largest import METRIC, LargestDifference, RunSize, WordBand, largest_difference
+from assay.probes.sodapop.largest import METRIC, LargestDifference, SampleSize, WordBand, largest_difference
 from assay.probes.sodapop.names import NameGroup, NameGroups
 from assay.probes.sodapop.rates import SuccessRates
 from assay.probes.sodapop.settings import SodapopSettings
@@ -20,7 +20,7 @@ from assay.results.verdict import VerdictKind
 ALL_AGREE = np.zeros(3)
 
 
-def findings_with(sr: NDArray[np.float64], sizes: tuple[int, int], size: RunSize | None = None) -> Findings:
+def findings_with(sr: NDArray[np.float64], sizes: tuple[int, int], size: SampleSize | None = None) -> Findings:
     """The findings from success rates (context, name, word)."""
     names = [f"n{place}" for place in range(sum(sizes))]
     groups = NameGroups((NameGroup("A", tuple(names[: sizes[0]])), NameGroup("B", tuple(names[sizes[0] :]))))
@@ -92,7 +92,7 @@ def test_a_smaller_limit_is_not_ruled_out() -> None:
 
 
 def test_a_run_with_few_names_says_how_many_would_do() -> None:
-    size = RunSize(names=8, available=40, cap=12, min_count=2, questions=960)
+    size = SampleSize(names=8, available=40, cap=12, min_count=2, questions=960)
     verdict = findings_with(noisy((8, 8), 0.12), (8, 8), size).verdict
     assert verdict is not None
     assert verdict.says is VerdictKind.FEW
@@ -102,7 +102,7 @@ def test_a_run_with_few_names_says_how_many_would_do() -> None:
 
 
 def test_where_the_names_do_not_suffice_the_set_cannot_tell() -> None:
-    size = RunSize(names=8, available=8, cap=12, min_count=2, questions=960)
+    size = SampleSize(names=8, available=8, cap=12, min_count=2, questions=960)
     verdict = findings_with(noisy((8, 8), 0.12), (8, 8), size).verdict
     assert verdict is not None
     assert verdict.says is VerdictKind.CANNOT

@@ -12,7 +12,7 @@ from assay.probes.claims import corrected, corrected_table
 from assay.probes.sodapop.largest import (
     METRIC,
     LargestDifference,
-    RunSize,
+    SampleSize,
     largest_difference,
     largest_estimate,
     needed_size,
@@ -67,7 +67,7 @@ class AnalysisInputs:
     human: Sequence[HumanRating] = ()
     controls: Array | None = None  # (name, 2): pieces, NaN where they are not known, and frequency
     seed: int = 0
-    size: RunSize | None = None  # of a run that could ask more
+    size: SampleSize | None = None  # of a run that could ask more
 
 
 def findings_of(rates: SuccessRates, study: AnalysisInputs) -> Findings:

@@ -130,7 +130,7 @@ def largest_estimate(largest: LargestDifference | None, contrasts: int) -> Estim
 
 
 @dataclass(frozen=True)
-class RunSize:
+class SampleSize:
     """How much a run asks: names of each group and of those available, distractors of a name in a context, the least
     with a word, questions in all."""
 
@@ -141,7 +141,7 @@ class RunSize:
     questions: int
 
 
-def needed_size(rates: SuccessRates, largest: LargestDifference, size: RunSize, ruled_out: float) -> Needed | None:
+def needed_size(rates: SuccessRates, largest: LargestDifference, size: SampleSize, ruled_out: float) -> Needed | None:
     """The size at which the band of a model without differences ends below `ruled_out` in four runs of five.
 
     None if it does so already. A word's error falls with more names, and with more distractors as far as names differ

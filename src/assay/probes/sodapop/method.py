@@ -36,7 +36,7 @@ from assay.probes.sodapop.contexts import (
     starter_contexts,
 )
 from assay.probes.sodapop.diagnose import PositionCounter, diagnosis_of, grounds_of, ties_with_right
-from assay.probes.sodapop.largest import RunSize
+from assay.probes.sodapop.largest import SampleSize
 from assay.probes.sodapop.listed_answers import PositionTally, chosen_shares, listed_successes, questions_of, usable
 from assay.probes.sodapop.names import NameGroups, chosen_groups, control_columns, frequencies
 from assay.probes.sodapop.plans import (
@@ -76,7 +76,7 @@ class SodapopPrepared(Prepared):
     contexts: Sequence[Context]
     limited: bool = False
     form: SodapopForm = SCORED
-    size: RunSize | None = None
+    size: SampleSize | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ class Sodapop(Method[SodapopPrepared, SodapopAnswers]):
             contexts=contexts,
             limited=limit is not None,
             form=form,
-            size=RunSize(
+            size=SampleSize(
                 names=min(len(group.names) for group in groups.groups),
                 available=available,
                 cap=settings.cap,
