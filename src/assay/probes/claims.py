@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from assay.probes.base import ClaimRule, Probe
 from assay.probes.diagnose import following_place
 from assay.results.findings import Cell, Estimate, Findings, Table, tidy
-from assay.results.formatting import format_number
+from assay.results.formatting import first_and_more, format_number
 from assay.results.verdict import CLEAR, OPEN, STANDS_OUT, ClaimFamily, Grounds, Verdict, VerdictKind, VerdictPart
 from assay.stats import benjamini_hochberg, holm
 
@@ -210,7 +210,7 @@ class _Judged:
 
     @property
     def _standing(self) -> list[str]:
-        return _some([part.why for part in self.parts if part.status == STANDS_OUT])
+        return first_and_more([part.why for part in self.parts if part.status == STANDS_OUT], _NAMED)
 
     def _sentence(self, *clauses: str) -> str:
         return "; ".join(filter(None, [self.grounds.manner(self.findings.estimates), *clauses]))
@@ -224,7 +224,8 @@ class _Judged:
             least = kind.smallest if says is VerdictKind.CLEAR else 0.0
             clear = [test for test in self.tests[claim.of] if self.claimed.get(test.at) and test.effect >= least]
             clear.sort(key=lambda test: -test.effect)
-            named = _some([f"{test.called}: {_signed(test.value)}" for test in clear[:: 2 if claim.mirrored else 1]])
+            effects = [f"{test.called}: {_signed(test.value)}" for test in clear[:: 2 if claim.mirrored else 1]]
+            named = first_and_more(effects, _NAMED)
             label = (
                 clear[0].title
                 if kind.tests <= _NAMED and clear[0].title
@@ -238,7 +239,7 @@ class _Judged:
         parts = [*self.parts, *(part for part in wide if part.metric)]
         nothing = "nothing that decides is statistically clear"
         if not (self._standing or wide or grounds.doubts):
-            still_open = _some([part.why for part in self.parts if part.status == OPEN])
+            still_open = first_and_more([part.why for part in self.parts if part.status == OPEN], _NAMED)
             rest = [f"not settled: {'; '.join(still_open)}"] if still_open else []
             bounds = grounds.rules_out or "every interval that decides lies within what may stay open"
             return Verdict(VerdictKind.NONE, self._sentence(f"{nothing}, and {bounds}", *rest), self.kinds, None, parts)
@@ -253,11 +254,6 @@ class _Judged:
         return Verdict(
             VerdictKind.CANNOT if beyond else VerdictKind.FEW, self._sentence(*clauses), self.kinds, None, parts, step
         )
-
-
-def _some(texts: Sequence[str]) -> list[str]:
-    """The first of them, and how many more there are."""
-    return [*texts[:_NAMED], *([f"{len(texts) - _NAMED} more"] if len(texts) > _NAMED else [])]
 
 
 def _signed(value: float) -> str:

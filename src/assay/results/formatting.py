@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from assay.results.findings import Cell, Estimate
 
@@ -173,6 +173,15 @@ def plural(amount: int, one: str, many: str = "") -> str:
     ('1 row', '1,200 rows', '2 are')
     """
     return f"{format_count(amount)} {one if amount == 1 else many or one + 's'}"
+
+
+def first_and_more(texts: Sequence[str], most: int) -> list[str]:
+    """The first texts, and how many more there are.
+
+    >>> first_and_more(["a", "b", "c"], 3), first_and_more(["a", "b", "c"], 1)
+    (['a', 'b', 'c'], ['a', '2 more'])
+    """
+    return [*texts[:most], *([f"{len(texts) - most} more"] if len(texts) > most else [])]
 
 
 def cell(row: Mapping[str, Cell], column: str) -> str:

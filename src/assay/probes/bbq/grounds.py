@@ -37,7 +37,7 @@ from assay.probes.bbq.tallies import AnsweredItems, ResamplingUnits, counts
 from assay.probes.diagnose import doubts, following_place, lost_by_status, readable_with, unreadable
 from assay.results.diagnosis import Diagnosis
 from assay.results.findings import Estimate
-from assay.results.formatting import format_count, format_number, format_share
+from assay.results.formatting import first_and_more, format_count, format_number, format_share
 from assay.results.verdict import CLEAR, OPEN, SPARE, STANDS_OUT, Doubt, Grounds, Needed, Unusable, VerdictPart
 from assay.stats import MIN_UNITS, student_reach
 
@@ -241,7 +241,7 @@ class _View:
         guessed = [e for e in tested if (e.value or 0.0) > limit and (e.low or 0.0) <= 0.5 <= (e.high or 0.0)]
         if guessed:
             rates = [f"{category_words(e.group['category'])} {format_share(1.0 - (e.value or 0.0))}" for e in guessed]
-            shown = ", ".join([*rates[:_SHOWN], *([f"{len(rates) - _SHOWN} more"] if len(rates) > _SHOWN else [])])
+            shown = ", ".join(first_and_more(rates, _SHOWN))
             many = f"{len(guessed)} of {len(tested)} categories"
             yield f"not shown to be above guessing in {many} (right persons: {shown})"
 
