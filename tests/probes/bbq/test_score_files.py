@@ -561,6 +561,9 @@ def test_a_missing_column_among_several_is_named(tmp_path: Path) -> None:
         score(file, "said,latter")
     assert "no column 'latter'" in caught.value.problem
     assert caught.value.remedy == "--answers said,later"
+    with raises("missing-key", DataError, file=file, line=1, key="sayd") as caught:
+        score(file, "said,sayd")
+    assert caught.value.remedy == "--answers said,later", "not the same column twice, which would be refused"
     some = in_two_columns(OTHERS)
     del some[5]["later"]
     file = small_bbq.write(tmp_path / "b.jsonl", some)

@@ -207,12 +207,12 @@ def _answers(row: Row, names: Sequence[str], file: Path, line: int) -> list[obje
         return [row[name] for name in names]
     columns = _columns(row)
     listed = f"{_CANDIDATES}{', '.join(columns)}." if columns else _NO_COLUMN
-    nearest = {name: (get_close_matches(name, columns, 1) or columns or ["COLUMN"])[0] for name in missing}
-    problem, remedy = (
-        f"there is no column {missing[0]!r}. {listed}",
-        ",".join(nearest.get(name, name) for name in names),
-    )
-    raise DataError(problem, f"--answers {remedy}", code="missing-key", file=file, line=line, key=missing[0])
+    suggested = list(names)
+    for name in missing:  # no column twice, which would be refused
+        others = [column for column in columns if column not in suggested]
+        suggested[names.index(name)] = (get_close_matches(name, others, 1) or others or ["COLUMN"])[0]
+    problem, remedy = f"there is no column {missing[0]!r}. {listed}", f"--answers {','.join(suggested)}"
+    raise DataError(problem, remedy, code="missing-key", file=file, line=line, key=missing[0])
 
 
 _OFFICIAL_FIELDS = {
