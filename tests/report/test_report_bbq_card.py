@@ -79,9 +79,7 @@ def test_a_gap_of_wrong_persons_is_not_told_as_abstention(write_run: WriteRun, b
         assert f"A text about it {Mistake.AGREES.value}." in text
 
 
-@pytest.mark.parametrize(
-    ("refused", "part"), [(0.16, "about whom it refuses to answer"), (0.0, "whom it names wrongly")]
-)
+@pytest.mark.parametrize(("refused", "part"), [(0.16, "what it refuses to answer"), (0.0, "whom it names wrongly")])
 def test_a_gap_of_refusals_is_told_as_neither(write_run: WriteRun, bbq: Findings, refused: float, part: str) -> None:
     numbers = {"accuracy_cost": -0.3, "abstention": 0.04, "abstention_gap": 0.0, "wrong_persons": 0.01}
     for text in views(write_run(with_numbers(bbq, **numbers, refused_rate=refused))):

@@ -42,7 +42,7 @@ class MistakePart(Enum):
 
     ABSTENTIONS = "whom it declines to name"
     WRONG_PERSONS = "whom it names wrongly"
-    REFUSALS = "about whom it refuses to answer"
+    REFUSALS = "what it refuses to answer"
     NOT_KNOWN = ""
 
 
